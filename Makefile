@@ -1,0 +1,56 @@
+# Needs Python 3.11+ with venv and pip, and make. Everything else goes into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help tour test lint bench docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+tour: $(VENV)/tour.stamp ## stream a matrix that is never in memory, and check the answer
+	@$(BIN)/sksketch tour
+
+test: $(VENV)/dev.stamp ## run the tests, the doctests and the example of the README
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/dev.stamp ## style, types and import layers
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(VENV)/dev.stamp ## speed and error of the dense sketches beside their peers
+	@$(BIN)/python benchmarks/speed/dense.py
+
+docs: $(VENV)/docs.stamp ## build the site into docs/_build
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
+	@echo "docs/_build/index.html"
+
+clean: ## remove .venv and everything that was built
+	rm -rf $(VENV) build dist docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache \
+	  .import_linter_cache .hypothesis sksketch-tour.png
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("sksketch needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	@echo "making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+
+# The stamps remember which pyproject.toml was installed. dev contains all that tour needs.
+$(VENV)/tour.stamp: pyproject.toml | $(BIN)/python
+	@echo "installing scikit-sketch[cli,plot] into $(VENV)"
+	@$(PIP) -e '.[cli,plot]'
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
+	@echo "installing scikit-sketch[test,cli,plot,dev] into $(VENV)"
+	@$(PIP) -e '.[test,cli,plot,dev]'
+	@touch $@ $(VENV)/tour.stamp
+
+$(VENV)/docs.stamp: pyproject.toml | $(BIN)/python
+	@echo "installing scikit-sketch[docs,cli,plot] into $(VENV)"
+	@$(PIP) -e '.[docs,cli,plot]'
+	@touch $@ $(VENV)/tour.stamp

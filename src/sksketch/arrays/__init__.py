@@ -1,0 +1,1 @@
+"""Linear algebra on arrays; knows nothing of sketches."""

@@ -1,0 +1,141 @@
+"""Small dense factorisations, and the products that lead to them.
+
+Rows are samples and every factor is kept as rows, so that each product reads
+memory in order. Small matrices are float64 and run on one BLAS thread: on a
+busy machine two threads are slower than one.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from threadpoolctl import ThreadpoolController
+
+from sksketch._typing import Array
+
+ALIGNMENT = 64
+COLUMN_CHUNK = 4096
+ROW_CHUNK = 64
+
+
+@functools.cache
+def _threadpool() -> Any:
+    # Looking for the BLAS libraries takes most of a millisecond, so do it once.
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread inside a ``with`` block."""
+    limit: AbstractContextManager[Any] = _threadpool().limit(limits=1, user_api="blas")
+    return limit
+
+
+def aligned_empty(shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
+    """Return an uninitialised C-ordered array that starts on a cache line."""
+    n_bytes = shape[0] * shape[1] * dtype.itemsize
+    raw = np.empty(n_bytes + ALIGNMENT, dtype=np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + n_bytes].view(dtype).reshape(shape)
+
+
+def eigh_descending(G: Array) -> tuple[Array, Array]:
+    """Return eigenvalues, largest first, and eigenvectors as columns.
+
+    >>> eigh_descending(np.diag([1.0, 3.0]))[0]
+    array([3., 1.])
+    """
+    with one_blas_thread():
+        eigenvalues, vectors = np.linalg.eigh(G)
+    return eigenvalues[::-1], vectors[:, ::-1]
+
+
+def gram(rows: Array) -> Array:
+    """Return ``rows @ rows.T`` in float64, whatever the precision of ``rows``."""
+    if rows.dtype == np.float64:
+        return np.asarray(rows @ rows.T)
+    total = np.zeros((len(rows), len(rows)))
+    for start in range(0, rows.shape[1], COLUMN_CHUNK):
+        part = rows[:, start : start + COLUMN_CHUNK].astype(np.float64)
+        total += part @ part.T
+    return total
+
+
+def squared_norm(rows: Array) -> float:
+    """Return the sum of squared entries, accumulated in float64."""
+    if rows.dtype == np.float64:
+        flat = rows.reshape(-1) if rows.flags.c_contiguous else np.ascontiguousarray(rows).ravel()
+        return float(flat @ flat)
+    parts = (rows[i : i + ROW_CHUNK].astype(np.float64) for i in range(0, len(rows), ROW_CHUNK))
+    return float(sum(np.vdot(part, part) for part in parts))
+
+
+def thin_svd(rows: Array) -> tuple[Array, Array]:
+    """Return singular values, largest first, and right singular vectors as rows.
+
+    Accurate for directions far below the largest one, unlike a route through
+    the Gram matrix. Computed in float64.
+
+    >>> thin_svd(np.diag([1e-9, 2.0]))[0]
+    array([2.e+00, 1.e-09])
+    """
+    A = rows.astype(np.float64, copy=False)
+    if len(A) < A.shape[1]:
+        # The factor of the transpose is small; LAPACK would do the same later and slower.
+        Q, R = scipy.linalg.qr(A.T, mode="economic", check_finite=False)
+        singular_values, vectors = _small_svd(R.T)
+        return singular_values, np.asarray(vectors @ Q.T)
+    return _small_svd(A)
+
+
+def _small_svd(A: Array) -> tuple[Array, Array]:
+    with one_blas_thread():
+        try:
+            result = scipy.linalg.svd(A, full_matrices=False, check_finite=False)
+        except np.linalg.LinAlgError:
+            # gesdd can fail to converge where the older gesvd does not.
+            result = scipy.linalg.svd(
+                A, full_matrices=False, check_finite=False, lapack_driver="gesvd"
+            )
+    return result[1], result[2]
+
+
+def orthonormal_rows(T: Array) -> Array:
+    """Return orthonormal rows that span the rows of ``T``, by Cholesky QR done twice.
+
+    Rows that depend on the others, to rounding, are left out, so the result can
+    have fewer rows than ``T``. The products run in the precision of ``T`` and
+    the small factors in float64.
+
+    >>> orthonormal_rows(np.array([[3.0, 0.0], [6.0, 0.0]])).shape
+    (1, 2)
+    """
+    for _ in range(2):
+        G = gram(T)
+        scale = np.sqrt(G.diagonal())
+        if not (nonzero := scale > 0).all():
+            T, G, scale = T[nonzero], G[np.ix_(nonzero, nonzero)], scale[nonzero]
+        if not len(T):
+            return T
+        G /= np.outer(scale, scale)
+        T = (_inverse_factor(G) / scale).astype(T.dtype) @ T
+    return T
+
+
+def _inverse_factor(G: Array) -> Array:
+    """Return C with ``C G C' = I``, on the numerical range of ``G`` (unit diagonal)."""
+    floor = 1e-13 * len(G)
+    with one_blas_thread():
+        try:
+            L = np.linalg.cholesky(G)
+            if L.diagonal().min() ** 2 > floor:
+                eye = np.eye(len(G))
+                return np.asarray(scipy.linalg.solve_triangular(L, eye, lower=True))
+        except np.linalg.LinAlgError:
+            pass
+        eigenvalues, vectors = np.linalg.eigh(G)
+    keep = eigenvalues > floor
+    return np.asarray((vectors[:, keep] / np.sqrt(eigenvalues[keep])).T)

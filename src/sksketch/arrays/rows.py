@@ -1,0 +1,154 @@
+"""Row blocks as users pass them, turned into checked two-dimensional float arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+
+from sksketch._typing import Array
+
+CHUNK_BYTES = 1 << 20
+
+# Squares of larger numbers would overflow in sums over many rows.
+LARGEST_SQUARED_NORM = {np.dtype(np.float32): 1e36, np.dtype(np.float64): 1e300}
+
+
+def as_rows(X: Any, *, n_features: int | None = None) -> Any:
+    """Return ``X`` as a 2-D array or CSR matrix of numbers, without a copy where possible.
+
+    A one-dimensional ``X`` is a single row. Data frames, lists and sparse
+    matrices of any format are accepted; text, objects, complex numbers, empty
+    blocks and blocks of another width than ``n_features`` are not.
+
+    >>> as_rows([1, 2, 3]).shape
+    (1, 3)
+    """
+    if sp.issparse(X):
+        rows: Any = sp.csr_array(X)
+        rows.sum_duplicates()
+    else:
+        rows = _as_dense(X)
+    if rows.dtype.kind in "biu":
+        rows = rows.astype(np.float64)
+    elif rows.dtype.kind != "f":
+        raise TypeError(
+            f"expected rows of real numbers, got dtype {rows.dtype}; "
+            "encode text, dates and categories as numbers first"
+        )
+    elif rows.dtype not in LARGEST_SQUARED_NORM:
+        rows = rows.astype(np.float32 if rows.dtype.itemsize < 4 else np.float64)
+    if rows.ndim == 1:
+        rows = rows.reshape(1, -1)
+    if rows.ndim != 2:
+        raise ValueError(
+            f"expected rows as a 2-D block (n_rows, n_features), got {rows.ndim}-D data of shape "
+            f"{rows.shape}; reshape it"
+        )
+    if 0 in rows.shape:
+        raise ValueError(
+            f"got an empty block of shape {rows.shape}, expected at least one row and one column; "
+            "skip empty blocks"
+        )
+    if n_features is not None and rows.shape[1] != n_features:
+        raise ValueError(
+            f"got rows of {rows.shape[1]} features, expected {n_features} as in the earlier rows; "
+            "pass the same columns"
+        )
+    return rows
+
+
+def _as_dense(X: Any) -> Array:
+    if isinstance(X, np.ndarray):
+        return np.asarray(X)
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        text = [n for n, t in frame.schema.items() if not (t.is_numeric() or t == nw.Boolean)]
+        if text:
+            raise TypeError(
+                f"expected columns of numbers, got {text[0]!r} of type {frame.schema[text[0]]}; "
+                "drop or encode the columns that are not numbers"
+            )
+        return np.asarray(frame.to_numpy())
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise ValueError(
+            f"could not read a {type(X).__name__} as rows of numbers ({error}); "
+            "pass rows of equal length"
+        ) from None
+
+
+def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
+    """Return the squared norm of every row in float64, refusing what ``dtype`` can not hold.
+
+    NaN, infinite and overflowing values are found here, in the pass that the
+    norms need anyway.
+
+    >>> squared_row_norms(np.array([[3.0, 4.0]]), np.dtype(np.float64))
+    array([25.])
+    """
+    if sp.issparse(rows):
+        data = rows.data.astype(np.float64, copy=False)
+        sums = np.concatenate([[0.0], np.cumsum(data * data)])
+        norms = sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
+        finite = bool(np.isfinite(sums[-1]))
+    elif rows.dtype == np.float64:
+        norms = np.vecdot(rows, rows)
+        finite = bool(np.isfinite(norms.sum()))
+    else:
+        norms = np.concatenate([np.vecdot(c, c) for c in dense_chunks(rows, np.dtype(np.float64))])
+        finite = bool(np.isfinite(norms.sum()))
+    if not finite or norms.max() > LARGEST_SQUARED_NORM[dtype]:
+        raise ValueError(_complaint(rows, dtype))
+    return np.asarray(norms)
+
+
+def _complaint(rows: Any, dtype: np.dtype[Any]) -> str:
+    values = rows.tocoo() if sp.issparse(rows) else rows
+    flat = values.data if sp.issparse(rows) else values
+    for name, test in (("NaN", np.isnan), ("infinity", np.isinf)):
+        if (bad := test(flat)).any():
+            where = np.argwhere(bad)[0]
+            row, column = (
+                (values.row[where[0]], values.col[where[0]]) if sp.issparse(rows) else where
+            )
+            return (
+                f"input contains {name} (first in row {row}, column {column} of the block), "
+                "expected finite numbers; drop or impute such rows"
+            )
+    return (
+        f"input holds values up to {np.abs(flat).max():.3g}, whose squares overflow {dtype}; "
+        "rescale the columns" + (" or pass float64 rows" if dtype == np.float32 else "")
+    )
+
+
+def as_weights(weights: Any, n_rows: int) -> Array | None:
+    """Return row weights as float64, or None; they must be finite and not negative."""
+    if weights is None:
+        return None
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"expected {n_rows} weights as numbers, got {weights!r:.80}") from None
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"got weights of shape {values.shape}, expected one weight for each of {n_rows} rows"
+        )
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError("weights must be finite and not negative; drop or repair those rows")
+    return values
+
+
+def dense_chunks(rows: Any, dtype: np.dtype[Any], chunk_rows: int | None = None) -> Iterator[Array]:
+    """Yield ``rows`` as consecutive dense pieces of ``dtype``, about one MiB each."""
+    n_rows, n_features = rows.shape
+    step = chunk_rows or max(1, CHUNK_BYTES // (n_features * 8))
+    for start in range(0, n_rows, step):
+        piece = rows[start : start + step]
+        if sp.issparse(piece):
+            piece = piece.toarray()
+        yield piece.astype(dtype, copy=False)

@@ -1,0 +1,199 @@
+"""What the sketch-backed estimators share: taking rows in, merging, saving, lazy read-outs."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sksketch._typing import Array, PathLike
+from sksketch.exceptions import NotMergeableError, StateFormatError
+from sksketch.persistence import State, write_state
+from sksketch.sketches import Certificate, Sketch, load_sketch
+
+
+class SketchEstimator(BaseEstimator):
+    """An estimator that owns one sketch; everything else is read from it on demand."""
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1
+    sketch_: Sketch
+    n_features_in_: int
+    feature_names_in_: Array
+
+    def _new_sketch(self, n_features: int) -> Sketch:
+        """Return an empty sketch for that many columns, from the parameters."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from all rows of ``X``, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            Present for scikit-learn's pipelines.
+        sample_weight : array-like of shape (n_samples,), optional
+            Each row counts as so many copies of itself.
+
+        Returns
+        -------
+        self
+        """
+        rows = self._validate(X, reset=True)
+        self._check_enough(rows)
+        if sample_weight is not None and not np.asarray(sample_weight).any():
+            raise ValueError("all sample weights are zero, expected some rows to count")
+        sketch = self._new_sketch(rows.shape[1])
+        self._update(sketch, rows, sample_weight)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Go on learning from one more block of rows, of any size.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            Present for scikit-learn's pipelines.
+        sample_weight : array-like of shape (n_samples,), optional
+            Each row counts as so many copies of itself.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "sketch_")
+        rows = self._validate(X, reset=first)
+        sketch = self._new_sketch(rows.shape[1]) if first else self.sketch_
+        self._update(sketch, rows, sample_weight)
+        return self
+
+    def _validate(self, X: Any, reset: bool) -> Any:
+        # The sketch checks for NaN and infinity itself, in the pass that it needs anyway.
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            ensure_all_finite=False,
+        )
+
+    def _check_enough(self, rows: Any) -> None:
+        """Refuse rows that ``fit`` can not learn from at all."""
+
+    def _update(self, sketch: Sketch, rows: Any, sample_weight: Any) -> None:
+        sketch.update(rows, weights=sample_weight)
+        self.sketch_ = sketch
+        self._answers: dict[str, Any] = {}
+
+    def merge(self, other: Self) -> Self:
+        """Add what another estimator has learned from other rows of the same columns.
+
+        Parameters
+        ----------
+        other : estimator of the same class
+            It is left as it was.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(other, "sketch_")
+        if type(other) is not type(self):
+            raise NotMergeableError(
+                f"cannot merge a {type(other).__name__} into a {type(self).__name__}; "
+                "fit both as the same kind of estimator"
+            )
+        if not hasattr(self, "sketch_"):
+            self.sketch_ = other.sketch_.fresh()
+            self.n_features_in_ = other.n_features_in_
+            if hasattr(other, "feature_names_in_"):
+                self.feature_names_in_ = other.feature_names_in_
+        names = getattr(self, "feature_names_in_", None)
+        theirs = getattr(other, "feature_names_in_", None)
+        if names is not None and theirs is not None and list(names) != list(theirs):
+            raise NotMergeableError(
+                f"cannot merge estimators of the columns {list(names)[:5]} and "
+                f"{list(theirs)[:5]}; fit both on the same columns in the same order"
+            )
+        self.sketch_.merge(other.sketch_)
+        self._answers = {}
+        return self
+
+    def _once(self, name: str, compute: Any) -> Any:
+        """Compute an answer at its first read after an update, and remember it."""
+        if "sketch_" not in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r} before fit"
+            )
+        if name not in self._answers:
+            self._answers[name] = compute()
+        return self._answers[name]
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows learned from."""
+        return int(self._once("n_samples_seen_", lambda: self.sketch_.n_rows_seen))
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is certain about the rows, with its error bounds; print it."""
+        certificate: Certificate = self._once("certificate_", lambda: self.sketch_.certificate())
+        return certificate
+
+    @property
+    def plan_(self) -> str:
+        """One sentence: how the rows are remembered, why, and in how much memory."""
+        return str(self._once("plan_", lambda: self.sketch_.plan()))
+
+    def save(self, path: PathLike) -> None:
+        """Write the fitted estimator to one file, atomically; `sksketch.load` reads it."""
+        check_is_fitted(self, "sketch_")
+        write_state(self.state(), path)
+
+    def state(self) -> State:
+        """Return the parameters and the sketch's state, as plain data."""
+        if not hasattr(self, "sketch_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        params = {
+            f"param.{name}": value
+            for name, value in self.get_params(deep=False).items()
+            if not isinstance(value, Sketch)
+        }
+        meta = params | {"n_features_in": self.n_features_in_}
+        arrays: dict[str, Array] = {}
+        if hasattr(self, "feature_names_in_"):
+            meta["feature_names"] = "\n".join(self.feature_names_in_)
+        return State(self.kind, self.version, meta, arrays).with_inner(
+            "sketch", self.sketch_.state()
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build the estimator that ``state`` was taken from."""
+        if state.version > cls.version:
+            raise StateFormatError(
+                f"state version {state.version} of {cls.kind!r} is newer than this release reads "
+                f"({cls.version}); upgrade sksketch"
+            )
+        meta: Any = state.meta
+        params = {
+            name.removeprefix("param."): value
+            for name, value in meta.items()
+            if name.startswith("param.")
+        }
+        estimator = cls(**params)
+        estimator.sketch_ = load_sketch(state.inner("sketch"))
+        estimator.n_features_in_ = meta["n_features_in"]
+        if "feature_names" in meta:
+            names = meta["feature_names"].split("\n")
+            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        estimator._answers = {}
+        return estimator

@@ -1,0 +1,188 @@
+"""One-pass PCA and SVD of rows that do not fit in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.estimators._spectral import StreamingDecomposition
+from sksketch.sketches import Centered, Sketch
+
+
+class StreamingPCA(StreamingDecomposition):
+    """Principal components in one pass, centered in that pass, with an error bound.
+
+    Parameters
+    ----------
+    n_components : int, float or None
+        Number of components, a fraction of the variance to explain (below 1), or None for
+        as many as the sketch keeps.
+    sketch : {"auto", "fd", "rfd", "cfd", "pfd", "isvd", "exact"} or Sketch
+        What remembers the rows. "auto" accumulates the exact covariance where that is cheap
+        and otherwise takes robust Frequent Directions; `plan_` says which.
+    sketch_size : int, optional
+        Rows the sketch keeps; by default a few more than ``n_components``.
+    tol : float, optional
+        Let the sketch grow while it streams so that the certified spectral error stays
+        below ``tol`` times the total variance; `target_met_` says whether it did.
+    max_sketch_size : int, optional
+        Limit for ``tol``.
+    whiten : bool
+        Scale the scores to unit variance.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+    explained_variance_, explained_variance_ratio_, singular_values_ : array (n_components_,)
+    mean_ : array of shape (n_features,)
+    certificate_ : Certificate
+    plan_ : str
+    n_samples_seen_ : int
+    sketch_ : Sketch
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> pca = StreamingPCA(n_components=2)
+    >>> for _ in range(10):
+    ...     pca = pca.partial_fit(rng.standard_normal((100, 5)) * [5, 3, 1, 1, 1] + 7)
+    >>> pca.explained_variance_.round(0)
+    array([25.,  9.])
+    >>> pca.transform(np.full((1, 5), 7.0)).round(0) + 0.0
+    array([[0., 0.]])
+
+    Notes
+    -----
+    Nothing is solved until an attribute is read. The explained variance is the kept
+    eigenvalue plus the ridge that the read-out adds for lost energy; its certified interval
+    is in ``certificate_.eigenvalues`` (divide by ``n_samples_seen_ - 1``).
+    """
+
+    kind = "streaming-pca"
+    _centered = True
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        sketch: str | Sketch = "auto",
+        sketch_size: int | None = None,
+        tol: float | None = None,
+        max_sketch_size: int | None = None,
+        whiten: bool = False,
+    ) -> None:
+        super().__init__(
+            n_components,
+            sketch=sketch,
+            sketch_size=sketch_size,
+            tol=tol,
+            max_sketch_size=max_sketch_size,
+        )
+        self.whiten = whiten
+
+    def _check_enough(self, rows: Any) -> None:
+        if rows.shape[0] < 2:
+            raise ValueError(
+                "PCA needs variation, got n_samples = 1 row; pass at least two rows, "
+                "or stream single rows with partial_fit"
+            )
+
+    def _total_weight(self) -> float:
+        assert isinstance(self.sketch_, Centered)
+        return self.sketch_.total_weight
+
+    @property
+    def mean_(self) -> Array:
+        """Mean of the rows."""
+        sketch = self.sketch_
+        assert isinstance(sketch, Centered)
+        mean: Array = self._once("mean_", lambda: sketch.mean)
+        return mean
+
+    @property
+    def var_(self) -> float:
+        """Total variance of the rows."""
+        total = self.sketch_.squared_norm
+        return total / max(self._total_weight() - 1.0, 1.0)
+
+    def _offset(self) -> Array | None:
+        return self.mean_
+
+    def _scales(self) -> Array | None:
+        if not self.whiten:
+            return None
+        deviations = np.sqrt(self.explained_variance_.astype(np.float64))
+        # A direction without variance has no scale; leave it alone.
+        return np.asarray(1.0 / np.where(deviations > 0, deviations, 1.0))
+
+    def score_samples(self, X: Any) -> Array:
+        """Return the log-likelihood of each row under the probabilistic PCA model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        rows = self._rows(X)
+        V = self.components_.astype(np.float64)
+        variances = np.maximum(self.explained_variance_.astype(np.float64), self.noise_variance_)
+        scores = np.asarray(rows @ V.T) - self.mean_ @ V.T
+        n_features, k = V.shape[1], len(V)
+        noise = max(self.noise_variance_, np.finfo(np.float64).tiny)
+        variances = np.maximum(variances, noise)
+        outside = self.reconstruction_error(X) / noise if k < n_features else 0.0
+        logdet = np.log(variances).sum() + (n_features - k) * np.log(noise)
+        inside = (scores**2 / variances).sum(axis=1)
+        return np.asarray(-0.5 * (n_features * np.log(2 * np.pi) + logdet + inside + outside))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean of `score_samples`."""
+        return float(self.score_samples(X).mean())
+
+
+class StreamingSVD(StreamingDecomposition):
+    """Truncated SVD in one pass, without centering, with an error bound.
+
+    Parameters
+    ----------
+    n_components : int, float or None
+        Number of components, a fraction of the energy to explain (below 1), or None for as
+        many as the sketch keeps.
+    sketch : {"auto", "fd", "rfd", "cfd", "pfd", "isvd", "exact"} or Sketch
+        What remembers the rows; see `StreamingPCA`.
+    sketch_size : int, optional
+        Rows the sketch keeps.
+    tol : float, optional
+        Bound on the spectral error, relative to the squared norm, that the sketch grows to meet.
+    max_sketch_size : int, optional
+        Limit for ``tol``.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+    singular_values_ : array of shape (n_components_,)
+    explained_variance_, explained_variance_ratio_ : array (n_components_,)
+        Mean squared coordinate along each component, and its fraction of the whole.
+    certificate_ : Certificate
+    plan_ : str
+    n_samples_seen_ : int
+    sketch_ : Sketch
+
+    Examples
+    --------
+    >>> X = np.diag([3.0, 2.0, 1.0])
+    >>> StreamingSVD(n_components=2).fit(X).singular_values_.round(6)
+    array([3., 2.])
+    """
+
+    kind = "streaming-svd"
+    _centered = False
+
+    def _total_weight(self) -> float:
+        return float(self.sketch_.n_rows_seen)

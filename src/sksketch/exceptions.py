@@ -1,0 +1,15 @@
+"""Errors that callers may want to catch by name."""
+
+from __future__ import annotations
+
+
+class NotMergeableError(ValueError):
+    """Two states describe different things and have no common merge."""
+
+
+class StateFormatError(ValueError):
+    """A saved file is truncated, foreign, damaged or newer than this release reads."""
+
+
+class StreamExhaustedError(RuntimeError):
+    """A source that can be read only once was asked for its rows again."""

@@ -1,0 +1,221 @@
+"""How far a sketch is from the data it has seen, measured from the data themselves.
+
+Every function reads the rows again, as an array, a sparse matrix or a source,
+and uses nothing of the sketch but its answer. The data are taken as they are:
+for a sketch of centered rows, give centered rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from sksketch._typing import Array
+from sksketch.arrays.random import stream
+from sksketch.low_rank import LowRankPlusRidge
+from sksketch.streams import Block, BlockSource, as_source, reblock
+
+# Up to here a matrix of n_features ** 2 entries is cheaper than repeated passes.
+DENSE_FEATURES = 512
+PIECE_ENTRIES = 2**20
+EPS = float(np.finfo(np.float64).eps)
+
+
+def spectral_error(X: Any, summary: LowRankPlusRidge, *, initial_ridge: float = 0.0) -> float:
+    """Return ``||X'X + initial_ridge I - summary||_2``.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or BlockSource of n_features columns
+        The rows that the sketch has seen. Above 512 columns they are read
+        once for each Lanczos step, so a source must be able to start over.
+    summary : LowRankPlusRidge
+        The sketch's answer.
+    initial_ridge : float
+        The ridge that the sketch started from; it belongs to the target.
+
+    Examples
+    --------
+    >>> X = np.diag([3.0, 2.0, 1.0])
+    >>> spectral_error(X, LowRankPlusRidge(np.eye(3)[:1], np.array([9.0])))
+    4.0
+    """
+    source = _source_of(X, summary.n_features)
+    if source.n_features <= DENSE_FEATURES:
+        difference = _gram(source) - summary.with_ridge(0.0).to_dense()
+        # Both ridges together, so that a large one does not swallow the difference.
+        difference[np.diag_indices_from(difference)] += initial_ridge - summary.ridge
+        return float(np.abs(np.linalg.eigvalsh(difference)).max())
+    return _lanczos_norm(source, summary, initial_ridge - summary.ridge)
+
+
+def covariance_error(X: Any, summary: LowRankPlusRidge) -> float:
+    """Return the spectral error over ``||X||_F ** 2``, the usual measure of covariance sketches.
+
+    It is 0.0 for rows of zeros that are answered by zero.
+
+    >>> X = np.diag([3.0, 2.0, 1.0])
+    >>> round(covariance_error(X, LowRankPlusRidge(np.eye(3)[:1], np.array([9.0]))), 4)
+    0.2857
+    """
+    error = spectral_error(X, summary)
+    energy = sum(_energy(piece) for piece in _pieces(_source_of(X, summary.n_features)))
+    if energy == 0.0:
+        return 0.0 if error == 0.0 else math.inf
+    return error / energy
+
+
+def projection_error(X: Any, components: Array, rank: int) -> float:
+    """Return the energy that ``rank`` components miss, over the least that any could miss.
+
+    With V the first ``rank`` rows of ``components``::
+
+        ||X - X V'V||_F^2 / ||X - X_rank||_F^2
+
+    The residual is summed itself instead of as a difference of energies, so
+    the ratio keeps its digits for rows that are almost of low rank. It is 1.0
+    if both energies are zero to rounding, ``inf`` if only the second is.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or BlockSource of n_features columns
+        Read once, with the memory of `tail_energy`.
+    components : array of shape (at least rank, n_features)
+        Orthonormal rows, most important first.
+    rank : int
+        How many of them to use.
+
+    Examples
+    --------
+    >>> X = np.diag([3.0, 2.0, 1.0])
+    >>> projection_error(X, np.eye(3), rank=1)
+    1.0
+    >>> projection_error(X, np.eye(3)[::-1], rank=1)
+    2.6
+    """
+    V = np.asarray(components)[:rank]
+    if rank < 0 or V.shape[0] < rank:
+        raise ValueError(
+            f"rank {rank} was asked of components of shape {np.shape(components)}; "
+            "give a rank from 0 to their number"
+        )
+    residual = energy = 0.0
+    factor: Array | None = None
+    source = _source_of(X, V.shape[1])
+    for piece in _tall_pieces(source):
+        residual += _energy(piece - (piece @ V.T) @ V)
+        energy += _energy(piece)
+        factor = _append_rows(factor, piece)
+    rounding = source.n_features * (10 * EPS) ** 2 * energy
+    # Components in float32 are orthonormal to float32 rounding only.
+    unit = float(np.finfo(V.dtype).eps) if V.dtype.kind == "f" else EPS
+    if residual <= max(rounding, (30 * unit) ** 2 * energy):
+        return 1.0
+    tail = _tail_of(factor, rank)
+    return residual / tail if tail > rounding else math.inf
+
+
+def tail_energy(X: Any, rank: int) -> float:
+    """Return ``||X - X_rank||_F ** 2``, the sum of the squared singular values after ``rank``.
+
+    The singular values come from a triangular factor that is built row block
+    by row block. No squares are subtracted, so even a tail of 1e-20 of the
+    whole is right in its leading digits. Takes one pass, and memory for a few
+    matrices of min(n_rows, n_features) by n_features.
+
+    >>> round(tail_energy(np.diag([3.0, 2.0, 1.0]), rank=1), 12)
+    5.0
+    """
+    if rank < 0:
+        raise ValueError(f"rank is {rank}; give 0 or more")
+    factor: Array | None = None
+    for piece in _tall_pieces(as_source(X)):
+        factor = _append_rows(factor, piece)
+    return _tail_of(factor, rank)
+
+
+def _source_of(X: Any, n_features: int) -> BlockSource:
+    source = as_source(X)
+    if source.n_features != n_features:
+        raise ValueError(
+            f"the data have {source.n_features} features and the sketch's answer has {n_features}; "
+            "compare a sketch with the rows it has seen"
+        )
+    return source
+
+
+def _pieces(source: BlockSource) -> Iterator[Array]:
+    """Give the rows in dense float64 pieces; sparse blocks are opened a few rows at a time."""
+    n_rows = max(1, PIECE_ENTRIES // source.n_features)
+    for block in source.blocks():
+        X: Any = block.X
+        for start in range(0, X.shape[0], n_rows):
+            yield _dense(X[start : start + n_rows])
+
+
+def _tall_pieces(source: BlockSource) -> Iterator[Array]:
+    """Give the rows in pieces so tall that a triangular factor on top costs little."""
+    for block in reblock(map(Block, _pieces(source)), 2 * source.n_features):
+        yield block.X
+
+
+def _dense(X: Any) -> Array:
+    return np.asarray(X.toarray() if bool(sp.issparse(X)) else X, dtype=np.float64)
+
+
+def _gram(source: BlockSource) -> Array:
+    gram = np.zeros((source.n_features, source.n_features))
+    for piece in _pieces(source):
+        gram += piece.T @ piece
+    return gram
+
+
+def _lanczos_norm(source: BlockSource, summary: LowRankPlusRidge, shift: float) -> float:
+    """Return ||X'X + shift I - low-rank part of summary||_2 by products with vectors."""
+    low_rank = summary.with_ridge(0.0)
+
+    def matvec(v: Array) -> Array:
+        v = np.asarray(v, dtype=np.float64).ravel()
+        result = shift * v - low_rank @ v
+        for block in source.blocks():
+            result += block.X.T @ (block.X @ v)
+        return result
+
+    n_features = source.n_features
+    start = stream(0, "lanczos start").standard_normal(n_features)
+    start /= np.linalg.norm(start)
+    # A random direction shows about 1/sqrt(n_features) of the Frobenius norm. If
+    # that is rounding noise, Lanczos has nothing to converge to.
+    seen = math.sqrt(n_features) * float(np.linalg.norm(matvec(start)))
+    if seen <= 10 * n_features * EPS * summary.trace():
+        return seen
+    operator = LinearOperator(summary.shape, matvec=matvec, dtype=np.float64)
+    values = eigsh(operator, k=1, which="LM", v0=start, tol=1e-10, return_eigenvectors=False)
+    return float(np.abs(values).max())
+
+
+def _append_rows(factor: Array | None, rows: Array) -> Array:
+    """Return R with R'R = factor'factor + rows'rows, of at most n_features rows."""
+    # Always a copy: a source may use the memory of its blocks again.
+    stacked = np.concatenate([rows] if factor is None else [factor, rows])
+    if stacked.shape[0] <= stacked.shape[1]:
+        return stacked
+    (triangular,) = scipy.linalg.qr(stacked, mode="r")
+    return np.asarray(triangular[: stacked.shape[1]])
+
+
+def _tail_of(factor: Array | None, rank: int) -> float:
+    if factor is None:
+        return 0.0
+    tail = np.linalg.svd(factor, compute_uv=False)[rank:]
+    return float(tail @ tail)
+
+
+def _energy(X: Array) -> float:
+    return float(np.vdot(X, X))

@@ -1,0 +1,298 @@
+"""All that a sketch or learner is, as plain data, and the one file that holds it.
+
+A ``.sks`` file is a safetensors file whose metadata has two texts: ``sksketch``,
+a JSON header (format, kind, version, meta), and ``sha256``, a checksum of the
+header and of every array. Reading one can never run code.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import math
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from sksketch._typing import Array, PathLike
+from sksketch.exceptions import StateFormatError
+
+FORMAT = 1
+
+Plain: TypeAlias = int | float | str | bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Plain data from which a sketch or learner can be built again.
+
+    Parameters
+    ----------
+    kind : str
+        What it is a state of, such as ``"frequent-directions"``.
+    version : int
+        Version of that kind's fields.
+    meta : mapping of names to numbers, strings, booleans or None
+        NumPy scalars are converted. ``kind`` and ``version`` are taken names.
+    arrays : mapping of names to arrays of booleans, integers or floats
+        Kept as they are, without a copy.
+
+    Examples
+    --------
+    >>> inner = State("exact", 1, {"n_rows_seen": 7}, {"gram": np.eye(2)})
+    >>> outer = State("centered", 1, {}, {"mean": np.zeros(2)}).with_inner("sketch", inner)
+    >>> sorted(outer.meta)
+    ['sketch.kind', 'sketch.n_rows_seen', 'sketch.version']
+    >>> outer.inner("sketch").meta
+    {'n_rows_seen': 7}
+    """
+
+    kind: str
+    version: int
+    meta: Mapping[str, Plain]
+    arrays: Mapping[str, Array]
+
+    def __post_init__(self) -> None:
+        meta = {name: _as_plain(name, value) for name, value in self.meta.items()}
+        arrays = {name: _as_storable(name, value) for name, value in self.arrays.items()}
+        for name in (*meta, *arrays):
+            if not isinstance(name, str):
+                raise TypeError(f"the name {name!r} is not a string; name every field by one")
+        if taken := {"kind", "version"} & meta.keys() or {"__metadata__"} & arrays.keys():
+            raise ValueError(f"the name {min(taken)!r} is taken; give the field another one")
+        object.__setattr__(self, "meta", meta)
+        object.__setattr__(self, "arrays", arrays)
+
+    def with_inner(self, prefix: str, inner: State) -> State:
+        """Return this state with ``inner`` stored in it, its names behind ``prefix`` and a dot.
+
+        >>> part = State("part", 1, {}, {"x": np.ones(1)})
+        >>> list(State("whole", 1, {}, {}).with_inner("left", part).arrays)
+        ['left.x']
+        """
+        if not prefix or "." in prefix or f"{prefix}.kind" in self.meta:
+            raise ValueError(
+                f"an inner state cannot be stored as {prefix!r}; give a word that has no dot and "
+                "is not used yet"
+            )
+        identity: dict[str, Plain] = {"kind": inner.kind, "version": inner.version}
+        meta = _prefixed(prefix, {**identity, **inner.meta})
+        return State(
+            self.kind,
+            self.version,
+            {**self.meta, **meta},
+            {**self.arrays, **_prefixed(prefix, inner.arrays)},
+        )
+
+    def inner(self, prefix: str) -> State:
+        """Return the state that `with_inner` stored as ``prefix``."""
+        meta = _behind(prefix, self.meta)
+        kind, version = meta.pop("kind", None), meta.pop("version", None)
+        if not isinstance(kind, str) or not isinstance(version, int):
+            raise StateFormatError(
+                f"the state of kind {self.kind!r} has no inner state {prefix!r}; "
+                "it was not written by this class"
+            )
+        return State(kind, version, meta, _behind(prefix, self.arrays))
+
+
+def write_state(state: State, path: PathLike) -> None:
+    """Write ``state`` to ``path``: the whole new file stands there, or what stood there before.
+
+    The file is written under a temporary name beside its target, brought to
+    disk and then renamed. Arrays are written from where they are.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_state(State("demo", 1, {"n": 3}, {"x": np.ones(2)}), f"{folder}/a.sks")
+    ...     read_state(f"{folder}/a.sks").arrays["x"]
+    array([1., 1.])
+    """
+    # The file that a link points to is replaced, not the link.
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "cannot write a state over a directory", str(path))
+    header = json.dumps(
+        {
+            "format": FORMAT,
+            "kind": state.kind,
+            "version": state.version,
+            "meta": {name: _encode(value) for name, value in state.meta.items()},
+        },
+        allow_nan=False,
+    )
+    arrays = {name: _little_endian(array) for name, array in state.arrays.items()}
+    metadata = {"sksketch": header, "sha256": _checksum(header, arrays)}
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        _write_through(arrays, temporary, metadata)
+        os.replace(temporary, target)
+        _sync_directory(target.parent)
+    except (OSError, SafetensorError) as error:
+        _fail_to_write(path, target.parent, error)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_state(path: PathLike) -> State:
+    """Read a state that `write_state` has written, down to the last bit.
+
+    The arrays are new, writable ones. A file that is truncated, foreign,
+    changed or of a newer format raises `StateFormatError`.
+    """
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            errno.ENOENT, "there is no saved state here; check the path", str(path)
+        )
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, "a saved state is a file, not a directory", str(path))
+    # Tells an unreadable file from a damaged one.
+    with open(path, "rb"):
+        pass
+    try:
+        with safe_open(os.fspath(path), framework="np") as file:
+            metadata = file.metadata() or {}
+            header = _read_header(path, metadata)
+            arrays = {
+                name: np.require(file.get_tensor(name), requirements=["C", "A", "W"])
+                for name in file.keys()  # noqa: SIM118 (not a mapping)
+            }
+    except (SafetensorError, OSError, KeyError) as error:
+        raise StateFormatError(
+            f"{os.fspath(path)!r} is not a saved state, or is cut short ({error}); "
+            "save it again, or name a file that sksketch has written"
+        ) from error
+    if metadata.get("sha256") != _checksum(metadata["sksketch"], arrays):
+        raise StateFormatError(
+            f"{os.fspath(path)!r} was changed after it was saved: its checksum does not match; "
+            "take another copy of it or save it again"
+        )
+    meta = {name: _decode(value) for name, value in header["meta"].items()}
+    return State(header["kind"], header["version"], meta, arrays)
+
+
+def _read_header(path: PathLike, metadata: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        header = json.loads(metadata.get("sksketch", ""))
+        written = int(header["format"])
+    except (ValueError, TypeError, KeyError):
+        raise StateFormatError(
+            f"{os.fspath(path)!r} is a safetensors file without the header of a saved state; "
+            "name a file that sksketch has written"
+        ) from None
+    if written > FORMAT:
+        raise StateFormatError(
+            f"{os.fspath(path)!r} has state format {written}, which is newer than this release "
+            f"reads ({FORMAT}); upgrade sksketch"
+        )
+    if not {"kind", "version", "meta"} <= header.keys():
+        raise StateFormatError(
+            f"{os.fspath(path)!r} has an incomplete header; take another copy or save it again"
+        )
+    return dict(header)
+
+
+def _write_through(arrays: dict[str, Array], path: Path, metadata: dict[str, str]) -> None:
+    """Write a safetensors file and wait until it is on disk."""
+    # Made here first for its access rights: those of any new file of this user.
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    rights = os.fstat(descriptor).st_mode & 0o777
+    os.close(descriptor)
+    save_file(arrays, path, metadata=metadata)
+    os.chmod(path, rights)
+    _sync(path)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file is on disk."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_directory(path: Path) -> None:
+    """Wait until a renaming is on disk, where the system knows how."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems cannot; the file itself is complete by now.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _fail_to_write(path: PathLike, folder: Path, error: Exception) -> NoReturn:
+    code = error.errno if isinstance(error, OSError) else None
+    if not folder.is_dir():
+        reason = f"cannot save the state, because the directory {str(folder)!r} does not exist"
+    else:
+        reason = f"cannot save the state ({os.strerror(code) if code else error})"
+    raise OSError(code or errno.EIO, reason, os.fspath(path)) from error
+
+
+def _checksum(header: str, arrays: Mapping[str, Array]) -> str:
+    digest = hashlib.sha256(header.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"\n{name} {array.dtype.name} {array.shape}\n".encode())
+        digest.update(array.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _little_endian(array: Array) -> Array:
+    """Return the array as it lies in the file; a copy only of what lies otherwise in memory."""
+    return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+
+
+def _as_storable(name: str, array: Any) -> Array:
+    storable: Array = np.asarray(array)
+    if storable.dtype.kind not in "biuf" or storable.itemsize > 8:
+        raise TypeError(
+            f"array {name!r} has dtype {storable.dtype}, and a state holds booleans, integers and "
+            "floats up to 64 bits; convert it, or store text in meta"
+        )
+    return storable
+
+
+def _as_plain(name: str, value: Any) -> Plain:
+    plain: Plain = value.item() if isinstance(value, np.generic) else value
+    if plain is None or type(plain) in (bool, int, float, str):
+        return plain
+    raise TypeError(
+        f"meta {name!r} is a {type(value).__name__}, and a state holds numbers, strings, booleans "
+        "and None; convert it, or store it as an array"
+    )
+
+
+def _encode(value: Plain) -> Plain | dict[str, str]:
+    """Write what JSON has no number for, as {"float": "inf"}."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    return value
+
+
+def _decode(value: Any) -> Plain:
+    return float(value["float"]) if isinstance(value, dict) else value
+
+
+def _prefixed(prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{prefix}.{name}": value for name, value in fields.items()}
+
+
+def _behind(prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    start = f"{prefix}."
+    return {name[len(start) :]: value for name, value in fields.items() if name.startswith(start)}

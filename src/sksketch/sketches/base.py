@@ -1,0 +1,224 @@
+"""The contract of a sketch, and what all of them share: taking rows in, reading out, saving."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from sksketch._typing import Array, PathLike
+from sksketch.arrays.rows import as_rows, as_weights, dense_chunks, squared_row_norms
+from sksketch.exceptions import NotMergeableError, StateFormatError
+from sksketch.low_rank import LowRankPlusRidge
+from sksketch.persistence import State, write_state
+from sksketch.sketches.certificate import Certificate
+
+
+class Answer(NamedTuple):
+    """All that is read from a sketch at one moment."""
+
+    summary: LowRankPlusRidge
+    certificate: Certificate
+
+
+class Sketch(ABC):
+    """A small mergeable state that remembers A'A for the rows A it has seen.
+
+    Every sketch keeps six laws: splitting a block is invisible, reading has no
+    consequences, the bound is true at every moment and after any merges, saving is
+    invisible, memory does not grow with the rows, and inputs are left alone.
+
+    A subclass says how rows are taken in (`_take`), merged (`_absorb`), read (`_answer`)
+    and saved (`state`, `from_state`); see `FrequentDirections` and `ExactCovariance`.
+
+    Examples
+    --------
+    >>> from sksketch import ExactCovariance
+    >>> here, there = ExactCovariance().update([[1.0, 2.0]]), ExactCovariance().update([[3.0, 4.0]])
+    >>> (here | there).squared_norm
+    30.0
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1
+
+    n_features: int | None = None
+    n_rows_seen: int = 0
+    dtype: np.dtype[Any] | None = None
+
+    def update(self, X: Any, weights: Any = None) -> Self:
+        """Take in a block of rows, or a single row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Real, finite numbers. The first block fixes the number of columns and the
+            precision: float32 stays float32, everything else becomes float64.
+        weights : array-like of shape (n_rows,), optional
+            Each row counts as ``weights[i]`` copies of itself.
+
+        Returns
+        -------
+        self
+            Unchanged if the block is refused.
+        """
+        rows = as_rows(X, n_features=self.n_features)
+        weights = as_weights(weights, rows.shape[0])
+        dtype = self.dtype or np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
+        squared_row_norms(rows, dtype)
+        if self.n_features is None:
+            self._begin(rows.shape[1], dtype)
+        self.n_rows_seen += rows.shape[0]
+        start = 0
+        for chunk in dense_chunks(rows, dtype):
+            part = None if weights is None else weights[start : start + len(chunk)]
+            self._take_weighted(chunk, part)
+            start += len(chunk)
+        return self
+
+    def _take_weighted(self, rows: Array, weights: Array | None) -> None:
+        """Add checked dense rows, each scaled by the root of its weight."""
+        if weights is not None:
+            rows = (rows * np.sqrt(weights)[:, None]).astype(rows.dtype)
+        self._take(rows)
+
+    def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
+        """Learn the shape of the rows; called once, before the first of them."""
+        self.n_features, self.dtype = n_features, dtype
+
+    @abstractmethod
+    def _take(self, rows: Array) -> None:
+        """Add checked dense rows of the sketch's own width and precision."""
+
+    @abstractmethod
+    def _absorb(self, other: Self) -> None:
+        """Add all that ``other``, which is compatible and not empty, remembers."""
+
+    def _refusal(self, other: Self) -> str | None:
+        """Say why ``other`` can not be merged, or nothing."""
+        return None
+
+    def merge(self, other: Self) -> Self:
+        """Add what another sketch has seen, as if its rows had come here.
+
+        Parameters
+        ----------
+        other : Sketch
+            Of the same kind and for the same columns; it is left as it was.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotMergeableError
+            If the two describe different things.
+        """
+        if type(other) is not type(self):
+            raise NotMergeableError(
+                f"cannot merge a {type(other).__name__} into a {type(self).__name__}; "
+                "build both as the same kind of sketch"
+            )
+        if None not in (self.n_features, other.n_features) and self.n_features != other.n_features:
+            raise NotMergeableError(
+                f"cannot merge sketches of {self.n_features} and {other.n_features} features; "
+                "build both for the same columns"
+            )
+        if (reason := self._refusal(other)) is not None:
+            raise NotMergeableError(f"cannot merge: {reason}")
+        if other.n_features is not None:
+            assert other.dtype is not None
+            if self.n_features is None:
+                self._begin(other.n_features, other.dtype)
+            self._absorb(other.copy() if other is self else other)
+            self.n_rows_seen += other.n_rows_seen
+        return self
+
+    def __or__(self, other: Self) -> Self:
+        """Return a merged copy."""
+        return self.copy().merge(other)
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        return copy.deepcopy(self)
+
+    @abstractmethod
+    def fresh(self) -> Self:
+        """Return an empty sketch with the same options."""
+
+    @abstractmethod
+    def _answer(self, extra: Array | None = None) -> Answer:
+        """Read the sketch, as if the rows ``extra`` had come as well; changes nothing."""
+
+    def summary(self) -> LowRankPlusRidge:
+        """Return low rank plus ridge for A'A + initial_ridge I, with its error bound."""
+        return self._answer().summary
+
+    def certificate(self) -> Certificate:
+        """Return everything that is certain about A'A, as a record that prints itself."""
+        return self._answer().certificate
+
+    @property
+    def squared_norm(self) -> float:
+        """Sum of the squared entries of all rows seen (weighted, after forgetting)."""
+        return 0.0 if self.n_features is None else self._answer().summary.squared_norm
+
+    def error_bound(self) -> float:
+        """Return the bound on ``||A'A - summary()||_2``; ``inf`` if none is certified."""
+        return self.summary().error_bound
+
+    def plan(self) -> str:
+        """Say in one sentence how the rows are remembered, why, and in how much memory."""
+        if self.n_features is None:
+            return f"{type(self).__name__}: waiting for the first rows to know the columns."
+        return self._plan()
+
+    @abstractmethod
+    def _plan(self) -> str:
+        """Return the sentence of `plan` once the columns are known."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Return all that the sketch is, as plain data."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, state: State) -> Self:
+        """Build a sketch that goes on where ``state`` was taken."""
+
+    @classmethod
+    def _check_kind(cls, state: State) -> None:
+        if state.kind != cls.kind:
+            raise StateFormatError(
+                f"got the state of a {state.kind!r}, expected {cls.kind!r}; "
+                "use sksketch.load to read a file of any kind"
+            )
+        if state.version > cls.version:
+            raise StateFormatError(
+                f"state version {state.version} of {cls.kind!r} is newer than this release reads "
+                f"({cls.version}); upgrade sksketch"
+            )
+
+    def save(self, path: PathLike) -> None:
+        """Write the sketch to one file, atomically; `sksketch.load` reads it back."""
+        write_state(self.state(), path)
+
+    def _require_rows(self) -> int:
+        """Return the number of columns, or say that there is nothing to read yet."""
+        if self.n_features is None:
+            raise ValueError(
+                f"this {type(self).__name__} has seen no rows yet; call update before reading it"
+            )
+        return self.n_features
+
+    def __repr__(self) -> str:
+        columns = "?" if self.n_features is None else self.n_features
+        return f"<{type(self).__name__}: {self.n_rows_seen} rows x {columns} features>"
+
+
+def megabytes(n_bytes: float) -> str:
+    """Return a readable size for sentences."""
+    return f"{n_bytes / 1e6:.3g} MB"

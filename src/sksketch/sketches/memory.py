@@ -1,0 +1,192 @@
+"""What a shrink-type sketch remembers of the rows it has compressed, as one immutable value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.arrays.linalg import squared_norm
+from sksketch.arrays.random import stream
+from sksketch.sketches.ledger import Ledger, rounding_allowance
+from sksketch.sketches.solvers import SOLVERS, Task
+
+N_PROBES = 8
+
+# With fewer rows than this many sketch sizes the exact solver is as cheap as the block one.
+EXACT_BELOW = 4
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to shrink."""
+
+    route: str
+    shrink: Callable[[Array, int], tuple[Array, float]]
+    max_sketch_size: int
+    tol: float | None
+    certify: bool
+    failure_probability: float
+    seed: int
+    probes: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Kept rows (orthogonal, heaviest first) and the ledger of what was lost.
+
+    Parameters
+    ----------
+    matrix : array of shape (rank, n_features)
+        B.
+    eigenvalues : array of shape (rank,)
+        Squared lengths of the rows of B, in float64.
+    ledger : Ledger
+        The loss A'A - B'B in numbers.
+    sketch_size : int
+        Rows to keep; grows where a tolerance asks for it.
+    graded : bool
+        Whether the spectrum has shown more range than a Gram matrix resolves.
+    image : array of shape (n_probes, n_features) or None
+        ``G A'A`` for the probes G, if they are kept.
+    probe_seed : int
+        Seed of those probes.
+    """
+
+    matrix: Array
+    eigenvalues: Array
+    ledger: Ledger
+    sketch_size: int
+    graded: bool = False
+    image: Array | None = None
+    probe_seed: int = 0
+
+    @classmethod
+    def empty(cls, n_features: int, dtype: np.dtype[Any], sketch_size: int) -> Memory:
+        """Return the memory of no rows."""
+        return cls(np.zeros((0, n_features), dtype), np.zeros(0), Ledger(), sketch_size)
+
+    @property
+    def squared_norm(self) -> float:
+        """Squared norm of all rows that were compressed."""
+        return squared_norm(self.matrix) + self.ledger.lost_mass
+
+    def scaled(self, factor: float) -> Memory:
+        """Return the memory with the weight of every row multiplied by ``factor``."""
+        if factor == 1.0:
+            return self
+        return replace(
+            self,
+            matrix=(self.matrix * np.sqrt(factor)).astype(self.matrix.dtype),
+            eigenvalues=self.eigenvalues * factor,
+            ledger=self.ledger.scaled(factor),
+            image=None if self.image is None else self.image * factor,
+        )
+
+    def with_losses_of(self, other: Memory) -> Memory:
+        """Return this memory with all of ``other`` added, except its rows."""
+        image = self.image
+        if other.image is not None:
+            # The image of other's kept rows comes again when those rows are taken in.
+            seen = (probes(other.matrix, other.probe_seed) @ other.matrix.T) @ other.matrix
+            image = (0.0 if image is None else image) + other.image - seen
+        return replace(
+            self,
+            ledger=self.ledger + other.ledger,
+            sketch_size=min(self.sketch_size, other.sketch_size),
+            graded=self.graded or other.graded,
+            image=image,
+        )
+
+    def with_rows(self, matrix: Array, eigenvalues: Array) -> Memory:
+        """Return this memory with other kept rows."""
+        return replace(self, matrix=matrix, eigenvalues=eigenvalues)
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the plain values of the memory, for a saved state."""
+        ledger = {f"ledger.{name}": value for name, value in self.ledger.as_dict().items()}
+        return ledger | {
+            "size": self.sketch_size,
+            "graded": self.graded,
+            "probe_seed": self.probe_seed,
+        }
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the arrays of the memory, for a saved state."""
+        arrays = {"matrix": self.matrix.copy(), "eigenvalues": self.eigenvalues.copy()}
+        return arrays if self.image is None else arrays | {"image": self.image.copy()}
+
+    @classmethod
+    def from_plain(cls, meta: Mapping[str, Any], arrays: Mapping[str, Array]) -> Memory:
+        """Build the memory that `numbers` and `arrays` came from."""
+        ledger = {name: meta[f"ledger.{name}"] for name in Ledger().as_dict()}
+        return cls(
+            arrays["matrix"],
+            arrays["eigenvalues"],
+            Ledger(**ledger),
+            sketch_size=meta["size"],
+            graded=meta["graded"],
+            image=arrays.get("image"),
+            probe_seed=meta["probe_seed"],
+        )
+
+
+def probes(like: Array, seed: int) -> Array:
+    """Return the fixed standard normal probes for rows as wide as ``like``."""
+    return stream(seed, "probes").standard_normal((N_PROBES, like.shape[1])).astype(like.dtype)
+
+
+def compress(memory: Memory, rows: Array, settings: Settings) -> Memory:
+    """Return the memory after ``rows`` as well; changes nothing it was given."""
+    gained = squared_norm(rows)
+    total = squared_norm(memory.matrix) + gained
+    acceptable = np.inf
+    if settings.tol is not None:
+        spent = memory.ledger.shrinkage
+        acceptable = max(settings.tol * (memory.squared_norm + gained) - spent, 0.0)
+    index = memory.ledger.n_shrinks + 1
+    task = Task(
+        kept=memory.matrix,
+        eigenvalues=memory.eigenvalues,
+        rows=rows,
+        squared_norm=total,
+        shrink=settings.shrink,
+        sketch_size=memory.sketch_size,
+        max_sketch_size=max(settings.max_sketch_size, memory.sketch_size),
+        acceptable_loss=acceptable,
+        graded=memory.graded,
+        certify=settings.certify,
+        # Over all shrinks these sum to less than the whole (pi^2 / 12 of it).
+        failure_probability=settings.failure_probability / (2 * index**2),
+        seed=settings.seed,
+        index=index,
+    )
+    few = task.n_rows <= EXACT_BELOW * memory.sketch_size
+    shrunk = SOLVERS["exact" if few else settings.route](task)
+    eps = float(np.finfo(rows.dtype).eps)
+    step = Ledger(
+        lost_mass=max(total - squared_norm(shrunk.matrix), 0.0),
+        shrinkage=shrunk.loss_bound,
+        kept_loss=shrunk.cut,
+        largest_loss=shrunk.loss,
+        floor=shrunk.floor,
+        allowance=rounding_allowance(eps, shrunk.largest),
+        failure_probability=shrunk.failure_probability,
+        n_shrinks=1,
+    )
+    image = memory.image
+    if settings.probes:
+        G = probes(rows, settings.seed)
+        image = (0.0 if image is None else image) + ((G @ rows.T) @ rows).astype(np.float64)
+    return Memory(
+        shrunk.matrix,
+        shrunk.eigenvalues,
+        memory.ledger + step,
+        sketch_size=max(memory.sketch_size, shrunk.sketch_size),
+        graded=shrunk.graded,
+        image=image,
+        probe_seed=settings.seed,
+    )

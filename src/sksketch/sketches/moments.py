@@ -1,0 +1,235 @@
+"""One-pass centering: a sketch of the rows around their mean, which is known only at the end."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.arrays.rows import CHUNK_BYTES
+from sksketch.exceptions import StateFormatError
+from sksketch.persistence import State
+from sksketch.sketches.base import Answer, Sketch
+from sksketch.sketches.buffer import RowBuffer
+from sksketch.sketches.exact import ExactCovariance
+from sksketch.sketches.forgetting import age_weights
+from sksketch.sketches.frequent_directions import FrequentDirections
+
+TILE_ROWS = 256
+
+INNER = {kind.kind: kind for kind in (FrequentDirections, ExactCovariance)}
+
+
+class Centered(Sketch):
+    """Wrap a sketch so that it remembers the scatter matrix of the rows around their mean.
+
+    Parameters
+    ----------
+    sketch : Sketch
+        An empty sketch. Its guarantees then hold for the centered rows.
+
+    Attributes
+    ----------
+    mean : array of shape (n_features,)
+        Mean of the rows seen so far (weighted, after forgetting), in float64.
+    total_weight : float
+        Sum of the weights of those rows.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [2.0, 3.0], [6.0, 0.0]])
+    >>> sketch = Centered(ExactCovariance()).update(X)
+    >>> sketch.mean, sketch.summary().to_dense().round(9)
+    (array([3., 1.]), array([[14., -3.],
+           [-3.,  6.]]))
+
+    Notes
+    -----
+    Rows wait in tiles of fixed size. Let n rows of mean m have come before a tile of k rows
+    with mean u. The scatter matrix grows by E' (I - 1 1' / (n + k)) E with E = X - 1 m', and
+    the symmetric root of the inner matrix is I - a 1 1' with a k = 1 - sqrt(n / (n + k)). So
+    the k rows::
+
+        x_i - c,    c = m + (1 - sqrt(n / (n + k))) (u - m)
+
+    have exactly that growth as their Gram matrix: one row in, one row out, and nothing is ever
+    subtracted from the sketch. Weights and forgetting replace the counts n and k by sums of
+    weights. Shards merge with one extra row for the difference of their means.
+    """
+
+    kind = "centered"
+
+    def __init__(self, sketch: Sketch) -> None:
+        if not isinstance(sketch, tuple(INNER.values())):
+            raise TypeError(
+                f"expected a sketch to wrap, got {sketch!r:.80}; "
+                "pass an empty FrequentDirections or ExactCovariance"
+            )
+        if sketch.n_features is not None:
+            raise ValueError("expected an empty sketch, got one with rows; wrap it before update")
+        self.sketch = sketch
+        self._weight = 0.0
+        self._mean: Array | None = None
+        self._tile = RowBuffer(1)
+        self._tile_weights = RowBuffer(1)
+        self._cached: Answer | None = None
+
+    @property
+    def decay(self) -> float:
+        """Factor by which each new row lessens the weight of all earlier ones."""
+        return float(self.sketch.decay)  # type: ignore[attr-defined]
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the rows seen so far, in float64."""
+        self._require_rows()
+        return self._with_tile()[1]
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of the rows seen so far, after forgetting."""
+        return 0.0 if self.n_features is None else self._with_tile()[2]
+
+    def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
+        super()._begin(n_features, dtype)
+        self.sketch._begin(n_features, dtype)
+        self._mean = np.zeros(n_features)
+        rows = min(TILE_ROWS, max(1, CHUNK_BYTES // (n_features * dtype.itemsize)))
+        self._tile = RowBuffer(rows).allocate(n_features, dtype)
+        self._tile_weights = RowBuffer(rows).allocate(1, np.dtype(np.float64))
+
+    def _take(self, rows: Array) -> None:
+        self._take_weighted(rows, None)
+
+    def _take_weighted(self, rows: Array, weights: Array | None) -> None:
+        self._cached = None
+        column = np.ones((len(rows), 1)) if weights is None else weights[:, None]
+        tiles = self._tile.fill(rows), self._tile_weights.fill(column)
+        for tile, tile_weights in zip(*tiles, strict=True):
+            self._flush(tile, tile_weights[:, 0])
+
+    def _flush(self, tile: Array, weights: Array) -> None:
+        # The tile is full and about to be overwritten, so it can be centered in place.
+        centered, self._mean, self._weight = self._centered(tile, weights, out=tile)
+        self.sketch.n_rows_seen += len(tile)
+        self.sketch._take(centered)
+
+    def _centered(
+        self, tile: Array, weights: Array, out: Array | None = None
+    ) -> tuple[Array, Array, float]:
+        """Return the tile's rows for the sketch, and the mean and weight after them."""
+        assert self._mean is not None
+        current = weights * age_weights(len(tile), self.decay)
+        gained = float(current.sum())
+        before = self._weight * self.decay ** len(tile)
+        if gained == 0.0:
+            return np.zeros_like(tile), self._mean, before
+        step = current @ tile.astype(np.float64, copy=False) / gained - self._mean
+        center = self._mean + (1.0 - np.sqrt(before / (before + gained))) * step
+        centered = np.subtract(
+            tile, center, out=np.empty_like(tile) if out is None else out, casting="same_kind"
+        )
+        if (weights != 1.0).any():
+            centered *= np.sqrt(weights)[:, None].astype(tile.dtype)
+        mean = self._mean + gained / (before + gained) * step
+        return centered, mean, before + gained
+
+    def _with_tile(self) -> tuple[Array | None, Array, float]:
+        """Return the waiting tile, centered, and the mean and weight with it."""
+        assert self._mean is not None
+        if not len(self._tile.rows):
+            return None, self._mean, self._weight
+        return self._centered(self._tile.rows, self._tile_weights.rows[:, 0])
+
+    def fresh(self) -> Self:
+        """Return an empty sketch with the same options."""
+        return type(self)(self.sketch.fresh())
+
+    def _refusal(self, other: Self) -> str | None:
+        if type(self.sketch) is not type(other.sketch):
+            return "the wrapped sketches are of different kinds; wrap the same kind"
+        return self.sketch._refusal(other.sketch)
+
+    def _absorb(self, other: Self) -> None:
+        self._cached = None
+        if len(self._tile.rows):
+            self._flush(self._tile.rows, self._tile_weights.rows[:, 0])
+            self._tile.clear()
+            self._tile_weights.clear()
+        theirs = other.sketch.copy()
+        rows, mean, weight = other._with_tile()
+        if rows is not None:
+            theirs.n_rows_seen += len(rows)
+            theirs._take(rows)
+        self.sketch.merge(theirs)
+        assert self._mean is not None
+        if self._weight > 0 and weight > 0:
+            both = self._weight + weight
+            gap = mean - self._mean
+            between = self.sketch.fresh()
+            between._begin(len(gap), self._tile.rows.dtype)
+            scaled = np.sqrt(self._weight * weight / both) * gap
+            between._take(scaled[None].astype(self._tile.rows.dtype))
+            self.sketch.merge(between)
+            self._mean = self._mean + weight / both * gap
+        elif weight > 0:
+            self._mean = mean
+        self._weight += weight
+
+    def _answer(self, extra: Array | None = None) -> Answer:
+        if extra is not None:
+            raise ValueError("a centered sketch can not be wrapped again")
+        if self._cached is None:
+            self._require_rows()
+            self._cached = self.sketch._answer(self._with_tile()[0])
+        return self._cached
+
+    @property
+    def sketch_size(self) -> int | None:
+        """Rows that the wrapped sketch keeps, if it has such a limit."""
+        return getattr(self.sketch, "sketch_size", None)
+
+    def _plan(self) -> str:
+        return f"Centered in one pass; {self.sketch.plan()}"
+
+    def state(self) -> State:
+        """Return the wrapped sketch's state, the mean and the waiting tile."""
+        meta = {
+            "n_rows_seen": self.n_rows_seen,
+            "n_features": self.n_features,
+            "dtype": None if self.dtype is None else str(self.dtype),
+            "total_weight": self._weight,
+        }
+        arrays = {}
+        if self._mean is not None:
+            arrays = {
+                "mean": self._mean.copy(),
+                "tile": self._tile.rows.copy(),
+                "tile_weights": self._tile_weights.rows.copy(),
+            }
+        return State(self.kind, self.version, meta, arrays).with_inner(
+            "sketch", self.sketch.state()
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build a sketch that goes on where ``state`` was taken."""
+        cls._check_kind(state)
+        meta: Any = state.meta
+        inner = state.inner("sketch")
+        if inner.kind not in INNER:
+            raise StateFormatError(
+                f"a centered {inner.kind!r} is not known to this release; upgrade sksketch"
+            )
+        sketch = INNER[inner.kind].from_state(inner)
+        centered = cls(sketch.fresh())
+        if meta["n_features"] is not None:
+            centered._begin(meta["n_features"], np.dtype(meta["dtype"]))
+            centered._mean = state.arrays["mean"]
+            centered._tile.restore(state.arrays["tile"])
+            centered._tile_weights.restore(state.arrays["tile_weights"])
+        centered.sketch = sketch
+        centered._weight = meta["total_weight"]
+        centered.n_rows_seen = meta["n_rows_seen"]
+        return centered

@@ -1,0 +1,123 @@
+"""Read-outs: how the energy that shrinking lost is put back when a sketch is read.
+
+The loss S = A'A - B'B satisfies floor I <= S <= upper I. A read-out replaces S by shift I,
+or by shift on the row space of B, and its error is at most max(shift - floor, upper - shift).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.arrays.linalg import thin_svd
+from sksketch.low_rank import LowRankPlusRidge
+from sksketch.sketches.base import Answer
+from sksketch.sketches.certificate import certify
+from sksketch.sketches.memory import Memory, probes
+
+
+def _no_shift(memory: Memory) -> float:
+    return 0.0
+
+
+def _half_shift(memory: Memory) -> float:
+    """Half of what was lost: least error when nothing else is known of S.
+
+    Kept directions lost ``kept_loss`` and none lost more than about ``largest_loss``. The two
+    are one number for the exact solver, and then this is Luo et al. (2019), Algorithm 2. The
+    block solver's losses add up less than fully, so we take a number between them.
+    """
+    ledger = memory.ledger
+    typical = (ledger.kept_loss + 2 * ledger.largest_loss) / 3
+    return (ledger.floor + min(typical, ledger.upper)) / 2
+
+
+def _trace_shift(memory: Memory) -> float:
+    """Return the ridge with which the trace is that of A'A."""
+    return memory.ledger.lost_mass / int(memory.matrix.shape[1])
+
+
+def _energy_shift(memory: Memory) -> float:
+    """trace(S^2) / trace(S), the lost energy averaged by energy, from probes of S."""
+    if memory.image is None or memory.ledger.lost_mass <= 0:
+        return 0.0
+    G = probes(memory.matrix, memory.probe_seed)
+    loss = memory.image - (G @ memory.matrix.T) @ memory.matrix
+    return float(np.vdot(loss, loss)) / len(G) / memory.ledger.lost_mass
+
+
+SHIFTS: dict[str, Callable[[Memory], float]] = {
+    "none": _no_shift,
+    "half": _half_shift,
+    "full": lambda memory: memory.ledger.upper,
+    "trace": _trace_shift,
+    "energy": _energy_shift,
+}
+
+
+def check_correction(correction: Any) -> str | float:
+    """Return a valid ``correction``: a name or a number that is not negative."""
+    if isinstance(correction, str) and correction in SHIFTS:
+        return correction
+    if isinstance(correction, (int, float, np.number)) and 0 <= correction < np.inf:
+        return float(correction)
+    names = ", ".join(map(repr, SHIFTS))
+    raise ValueError(
+        f"correction must be one of {names} or a number that is not negative, got {correction!r}"
+    )
+
+
+def read_out(
+    memory: Memory, *, correction: str | float, initial_ridge: float, n_rows_seen: int
+) -> Answer:
+    """Return the operator and the certificate that a memory amounts to."""
+    ledger = memory.ledger
+    total = memory.squared_norm
+    n_features = memory.matrix.shape[1]
+    kept, components = _components(memory.matrix)
+    if isinstance(correction, str):
+        shift = min(SHIFTS[correction](memory), ledger.upper)
+    else:
+        shift = correction
+    # CFD puts the loss back on the kept directions alone; the others spread it evenly.
+    full = correction == "full"
+    low = (shift if full else shift - ledger.floor) + ledger.allowance
+    high = ledger.upper if full else ledger.upper - shift
+    bound = max(low, high, 0.0)
+    traced = shift * (len(kept) if full else n_features)
+    least = max(abs(ledger.lost_mass - traced) / n_features - ledger.allowance, 0.0)
+    # The lost mass needs no luck; only a smaller probabilistic bound does.
+    sure = ledger.lost_mass <= ledger.shrinkage
+    confidence = 1.0 if sure else max(1.0 - ledger.failure_probability, 0.0)
+    summary = LowRankPlusRidge(
+        components,
+        kept + (shift if full else 0.0),
+        ridge=initial_ridge + (0.0 if full else shift),
+        error_bound=bound,
+        confidence=confidence,
+        n_rows_seen=n_rows_seen,
+        squared_norm=total,
+    )
+    certificate = certify(
+        kept,
+        lost=(ledger.floor, ledger.upper),
+        lost_mass=ledger.lost_mass,
+        allowance=ledger.allowance,
+        spectral_error=(min(least, bound), bound),
+        squared_norm=total,
+        n_rows_seen=n_rows_seen,
+        confidence=confidence,
+    )
+    return Answer(summary, certificate)
+
+
+def _components(matrix: Array) -> tuple[Array, Array]:
+    """Return the eigenvalues of B'B and orthonormal rows, without those of rounding size."""
+    if not len(matrix):
+        return np.zeros(0), matrix
+    singular_values, V = thin_svd(matrix)
+    keep = singular_values > max(matrix.shape) * np.finfo(np.float64).eps * singular_values[0]
+    return singular_values[keep] ** 2, V[keep].astype(matrix.dtype, copy=False)

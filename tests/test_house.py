@@ -1,0 +1,130 @@
+"""The rules of the house: what is public is documented, and every module keeps to its place."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sksketch
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "sksketch"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+EXTRAS = {"typer", "rich", "matplotlib", "pyarrow", "zarr", "dask", "pyspark", "torch", "pandas"}
+LONGEST_FILE = 400
+
+# Imports every module into a package whose __init__ never ran, one after the other.
+IMPORT_EACH_ALONE = """
+import importlib, json, sys, traceback, types
+
+location, names = json.loads(sys.stdin.read())
+failures = {}
+for name in names:
+    for loaded in [m for m in sys.modules if m.partition(".")[0] == "sksketch"]:
+        del sys.modules[loaded]
+    package = types.ModuleType("sksketch")
+    package.__path__ = [location]
+    sys.modules["sksketch"] = package
+    try:
+        importlib.import_module(name)
+    except Exception:
+        failures[name] = traceback.format_exc(limit=-1)
+print(json.dumps(failures))
+"""
+
+
+def run_python(code: str, standard_input: str = "") -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        input=standard_input,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("name", sorted(set(sksketch.__all__) - {"__version__"}))
+def test_public_name_is_documented_with_an_example(name):
+    value = getattr(sksketch, name)
+    assert inspect.getdoc(value), f"{name} has no docstring"
+    is_error = inspect.isclass(value) and issubclass(value, Exception)
+    if not is_error and not inspect.ismodule(value):
+        assert ">>>" in value.__doc__, f"the docstring of {name} shows no example"
+
+
+def test_public_names_are_unique_and_sorted_out_by_hand():
+    assert len(sksketch.__all__) == len(set(sksketch.__all__))
+    assert not [n for n in sksketch.__all__ if n.startswith("_") and n != "__version__"]
+
+
+def test_every_module_imports_alone():
+    names = [module_name(path) for path in MODULES]
+    alone = [name for name in names if name not in ("sksketch", "sksketch.__main__")]
+    failures = json.loads(run_python(IMPORT_EACH_ALONE, json.dumps([str(PACKAGE), alone])))
+    assert not failures, "\n".join(failures.values())
+
+
+def test_importing_sksketch_imports_no_extra():
+    # What the dependencies import by themselves (scikit-learn looks for pandas) is theirs.
+    dependencies = "array_api_compat, narwhals, numba, safetensors.numpy, sklearn.base"
+    before, after = json.loads(
+        run_python(
+            f"import json, sys, {dependencies}; before = sorted(sys.modules); import sksketch; "
+            "print(json.dumps([before, sorted(sys.modules)]))"
+        )
+    )
+    assert EXTRAS & (set(after) - set(before)) == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_only_the_namespace_module_names_device_libraries(path):
+    if path == PACKAGE / "arrays" / "namespace.py":
+        return
+    named = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            named |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            named.add((node.module or "").partition(".")[0])
+        elif isinstance(node, ast.Name):
+            named.add(node.id)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named.add(node.value.partition(".")[0])
+    assert named.isdisjoint({"torch", "cupy"})
+
+
+@pytest.mark.parametrize("path", MODULES + sorted((ROOT / "tests").rglob("*.py")), ids=relative)
+def test_file_is_short(path):
+    assert len(path.read_text().splitlines()) <= LONGEST_FILE
+
+
+def test_readme_has_the_two_commands():
+    readme = (ROOT / "README.md").read_text()
+    assert "make tour" in readme
+    assert "make test" in readme
+
+
+def test_reference_page_lists_every_public_name():
+    listed = set(re.findall(r"^   (?:\w+\.)*(\w+)$", (ROOT / "docs" / "api.rst").read_text(), re.M))
+    assert set(sksketch.__all__) - {"__version__"} <= listed
+
+
+def test_version_is_the_same_everywhere():
+    assert f"\nversion: {sksketch.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## {sksketch.__version__}\n" in (ROOT / "CHANGELOG.md").read_text()
