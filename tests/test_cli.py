@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from sksketch import FrequentDirections, cli, load
+from sksketch import FrequentDirections, StreamingPCA, cli, load
 
 
 @pytest.fixture
@@ -56,6 +56,17 @@ def test_info_on_a_sketch_without_rows_says_so(tmp_path, capsys):
     assert "no rows yet" in capsys.readouterr().out
     assert cli.main(["info", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["certificate"] is None
+
+
+def test_info_and_merge_take_saved_estimators(tmp_path, capsys):
+    rows = np.random.default_rng(1).normal(size=(60, 5))
+    paths = [str(tmp_path / name) for name in ("a.sks", "b.sks", "c.sks")]
+    StreamingPCA(2).fit(rows[:40]).save(paths[0])
+    StreamingPCA(2).fit(rows[40:]).save(paths[1])
+    assert cli.main(["merge", *paths[:2], "-o", paths[2]]) == 0
+    assert "streaming-pca" in capsys.readouterr().out
+    whole = StreamingPCA(2).fit(rows)
+    np.testing.assert_allclose(load(paths[2]).explained_variance_, whole.explained_variance_)
 
 
 def test_merge_saves_what_merging_by_hand_gives(saved, tmp_path, capsys):

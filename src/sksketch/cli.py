@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from sksketch import plotting
+from sksketch.estimators import SketchEstimator
 from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.loading import load
 from sksketch.sketches import Sketch
@@ -96,7 +97,7 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what a saved sketch has seen and what it certifies."""
-    _print_sketch(load(file), file, as_json)
+    _print_model(load(file), file, as_json)
 
 
 def merge(
@@ -110,12 +111,12 @@ def merge(
     merged = reduce(_merge_file, files[1:], load(files[0]))
     merged.save(output)
     typer.echo(f"merged {len(files)} files into {output}", err=True)
-    _print_sketch(merged, output, as_json)
+    _print_model(merged, output, as_json)
 
 
-def _merge_file(sketch: Sketch, file: Path) -> Sketch:
-    """Merge the sketch in ``file`` into ``sketch``."""
-    return sketch.merge(load(file))
+def _merge_file(model: Any, file: Path) -> Any:
+    """Merge the sketch or estimator in ``file`` into ``model``."""
+    return model.merge(load(file))
 
 
 def _fail(message: str) -> int:
@@ -149,11 +150,12 @@ def _progress_bar(n_rows: int) -> Iterator[Progress]:
         yield advance
 
 
-def _print_sketch(sketch: Sketch, file: Path, as_json: bool) -> None:
-    """Print what a sketch is, has seen and certifies."""
+def _print_model(model: Sketch | SketchEstimator, file: Path, as_json: bool) -> None:
+    """Print what a saved sketch or estimator is, has seen and certifies."""
+    sketch = model if isinstance(model, Sketch) else model.sketch_
     facts: dict[str, Any] = {
         "file": str(file),
-        "kind": sketch.kind,
+        "kind": model.kind,
         "rows seen": sketch.n_rows_seen,
         "columns": sketch.n_features,
         "plan": sketch.plan(),

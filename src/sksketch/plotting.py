@@ -60,7 +60,11 @@ def plot_spectrum(
     axes.set_xlabel("component")
     axes.set_ylabel(quantity)
     axes.set_xticks(number)
-    axes.set_ylim(bottom=0.0)
+    # A logarithmic axis shows the intervals of the small eigenvalues too.
+    floor = min(float(np.min(eigenvalues)), *np.where(low > 0, low, high))
+    if floor > 0:
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=0.7 * floor)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(title, loc="left", fontsize=10)
     axes.legend(frameon=False)

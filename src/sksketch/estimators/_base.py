@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -162,18 +163,16 @@ class SketchEstimator(BaseEstimator):
         """Return the parameters and the sketch's state, as plain data."""
         if not hasattr(self, "sketch_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        params = {
-            f"param.{name}": value
-            for name, value in self.get_params(deep=False).items()
-            if not isinstance(value, Sketch)
-        }
-        meta = params | {"n_features_in": self.n_features_in_}
-        arrays: dict[str, Array] = {}
+        params = self.get_params(deep=False)
+        meta = {f"param.{k}": v for k, v in params.items() if not isinstance(v, Sketch)}
+        meta["n_features_in"] = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
-            meta["feature_names"] = "\n".join(self.feature_names_in_)
-        return State(self.kind, self.version, meta, arrays).with_inner(
-            "sketch", self.sketch_.state()
-        )
+            meta["feature_names"] = json.dumps(list(self.feature_names_in_))
+        state = State(self.kind, self.version, meta, {}).with_inner("sketch", self.sketch_.state())
+        for name, value in params.items():
+            if isinstance(value, Sketch):
+                state = state.with_inner(f"template.{name}", value.fresh().state())
+        return state
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -189,11 +188,18 @@ class SketchEstimator(BaseEstimator):
             for name, value in meta.items()
             if name.startswith("param.")
         }
+        params |= {
+            name.removeprefix("template.").removesuffix(".kind"): load_sketch(
+                state.inner(name.removesuffix(".kind"))
+            )
+            for name in meta
+            if name.startswith("template.") and name.count(".") == 2 and name.endswith(".kind")
+        }
         estimator = cls(**params)
         estimator.sketch_ = load_sketch(state.inner("sketch"))
         estimator.n_features_in_ = meta["n_features_in"]
         if "feature_names" in meta:
-            names = meta["feature_names"].split("\n")
+            names = json.loads(meta["feature_names"])
             estimator.feature_names_in_ = np.asarray(names, dtype=object)
         estimator._answers = {}
         return estimator

@@ -11,6 +11,7 @@ from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sksketch._typing import Array
+from sksketch.arrays.random import stream
 from sksketch.estimators._base import SketchEstimator
 from sksketch.sketches import Centered, ExactCovariance, FrequentDirections, Sketch, make_sketch
 
@@ -103,17 +104,15 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if self.tol is not None and not self.tol > 0:
             raise ValueError(f"tol must be positive, got {self.tol!r}")
 
-    def _n_kept(self, variances: Array, total: float) -> int:
-        """Return how many components the parameters ask for, of those there are."""
+    def _n_kept(self, variances: Array, total: float, n_features: int) -> int:
+        """Return how many components to have: as asked for, at least one, at most all columns."""
         k = self.n_components
         if k is None:
-            return len(variances)
+            return max(len(variances), 1)
         if isinstance(k, (float, np.floating)):
-            if total <= 0:
-                return min(1, len(variances))
-            captured = np.cumsum(variances) / total
-            return min(int(np.searchsorted(captured, k)) + 1, len(variances))
-        return min(int(k), len(variances))
+            captured = np.cumsum(variances) / total if total > 0 else np.ones(1)
+            return max(min(int(np.searchsorted(captured, k)) + 1, len(variances)), 1)
+        return min(int(k), n_features)
 
     def _spectrum(self) -> Spectrum:
         spectrum: Spectrum = self._once("spectrum", self._solve)
@@ -129,11 +128,10 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         total = summary.squared_norm * per_row
         values = (summary.eigenvalues[:rank] + self._shift(summary.ridge)) * per_row
         values *= min(1.0, total / values.sum()) if values.sum() > 0 else 1.0
-        components = summary.components[:rank]
-        if rank == 0:
-            components, values = np.eye(1, n_features, dtype=components.dtype), np.zeros(1)
-        k = self._n_kept(values, total)
-        _, components = svd_flip(None, np.array(components[:k]), u_based_decision=False)
+        k = self._n_kept(values, total, n_features)
+        components = _completed(summary.components[: min(rank, k)], k)
+        values = np.pad(values[:k], (0, k - len(values[:k])))
+        _, components = svd_flip(None, components, u_based_decision=False)
         left = total - float(values[:k].sum())
         noise = max(left, 0.0) / (n_features - k) if k < n_features else 0.0
         ratios = values[:k] / total if total > 0 else np.zeros(k)
@@ -285,3 +283,19 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _completed(components: Array, k: int) -> Array:
+    """Return k orthonormal rows: those given, then directions in which nothing varies.
+
+    Rows of low rank, or fewer of them than components, leave directions open; a fixed choice
+    keeps the width of `transform` the same from the first batch on.
+    """
+    missing = k - len(components)
+    if missing <= 0:
+        return np.array(components[:k])
+    fill = stream(0, "completion").standard_normal((missing, components.shape[1]))
+    for _ in range(2):
+        fill -= (fill @ components.T) @ components
+    Q = np.linalg.qr(fill.T)[0]
+    return np.concatenate([components, Q.T.astype(components.dtype)])

@@ -91,19 +91,23 @@ class Memory:
         image = self.image
         if other.image is not None:
             # The image of other's kept rows comes again when those rows are taken in.
-            seen = (probes(other.matrix, other.probe_seed) @ other.matrix.T) @ other.matrix
-            image = (0.0 if image is None else image) + other.image - seen
+            kept = probe_image(other.matrix, other.probe_seed)
+            image = (0.0 if image is None else image) + other.image - kept
         return replace(
             self,
             ledger=self.ledger + other.ledger,
             sketch_size=min(self.sketch_size, other.sketch_size),
             graded=self.graded or other.graded,
             image=image,
+            probe_seed=other.probe_seed,
         )
 
     def with_rows(self, matrix: Array, eigenvalues: Array) -> Memory:
-        """Return this memory with other kept rows."""
-        return replace(self, matrix=matrix, eigenvalues=eigenvalues)
+        """Return this memory of nothing but losses with kept rows added."""
+        image = self.image
+        if image is not None:
+            image = image + probe_image(matrix, self.probe_seed)
+        return replace(self, matrix=matrix, eigenvalues=eigenvalues, image=image)
 
     def numbers(self) -> dict[str, Any]:
         """Return the plain values of the memory, for a saved state."""
@@ -137,6 +141,11 @@ class Memory:
 def probes(like: Array, seed: int) -> Array:
     """Return the fixed standard normal probes for rows as wide as ``like``."""
     return stream(seed, "probes").standard_normal((N_PROBES, like.shape[1])).astype(like.dtype)
+
+
+def probe_image(rows: Array, seed: int) -> Array:
+    """Return ``G rows' rows`` for the probes G, in float64."""
+    return np.asarray((probes(rows, seed) @ rows.T) @ rows, dtype=np.float64)
 
 
 def compress(memory: Memory, rows: Array, settings: Settings) -> Memory:
@@ -179,8 +188,7 @@ def compress(memory: Memory, rows: Array, settings: Settings) -> Memory:
     )
     image = memory.image
     if settings.probes:
-        G = probes(rows, settings.seed)
-        image = (0.0 if image is None else image) + ((G @ rows.T) @ rows).astype(np.float64)
+        image = (0.0 if image is None else image) + probe_image(rows, settings.seed)
     return Memory(
         shrunk.matrix,
         shrunk.eigenvalues,

@@ -39,8 +39,12 @@ SINGLE_NOISE, SINGLE_ACCURACY = 2e-6, 5e-2
 # The Gram matrix resolves directions down to about 1e-5 of the largest singular value.
 GRAM_RESOLUTION = 1e-10
 
-# One warm pass is repeated when the loss is this many times the cut: the directions moved.
-REPEAT_ABOVE = 3.0
+# An eigenvalue below this part of the largest one is zero, to rounding.
+ZERO = 1e-26
+
+# One warm pass is repeated when the loss is this many times the cut, because the directions
+# moved; but not for a loss of so few roundings of the largest eigenvalue.
+REPEAT_ABOVE, NEGLIGIBLE = 3.0, 64.0
 
 # Rows of a verification product: still in cache when its second half reads them again, and
 # within the size for which OpenBLAS has kernels that do not repack them.
@@ -96,23 +100,27 @@ def shrink_exact(task: Task) -> Shrunk:
     """
     P = np.concatenate([task.kept, task.rows])
     n_features = P.shape[1]
+    last = min(task.sketch_size, len(P), n_features) - 1
+    by_gram = not task.graded
     graded = task.graded
-    if not graded:
+    if by_gram:
         spectrum, U = eigh_descending(_buffer_gram(task, P))
         spectrum = np.maximum(spectrum, 0.0)
-        last = min(task.sketch_size, len(P), n_features) - 1
-        graded = bool(spectrum[last] < GRAM_RESOLUTION * spectrum[0])
-    if graded:
+        by_gram = bool(spectrum[last] >= GRAM_RESOLUTION * spectrum[0])
+    if not by_gram:
         singular_values, V = thin_svd(P)
         spectrum = singular_values**2
+        # Zeros need no resolution; small directions that are really there do.
+        relative = spectrum[: last + 1] / max(spectrum[0], np.finfo(np.float64).tiny)
+        graded |= bool(((relative > ZERO) & (relative < GRAM_RESOLUTION)).any())
     size = _grown(spectrum, task)
     kept, cut = task.shrink(spectrum[:n_features], size)
     keep = kept > 0
-    if graded:
-        matrix = np.sqrt(kept[keep])[:, None] * V[: len(kept)][keep]
-    else:
+    if by_gram:
         scale = np.sqrt(kept[keep] / spectrum[: len(kept)][keep])
         matrix = (U[:, : len(kept)][:, keep] * scale).T.astype(P.dtype) @ P
+    else:
+        matrix = np.sqrt(kept[keep])[:, None] * V[: len(kept)][keep]
     # Rank n_features in the buffer means that every direction lost something.
     losses = spectrum[:n_features] - np.pad(kept, (0, max(min(len(P), n_features) - len(kept), 0)))
     floor = max(float(losses.min()), 0.0) if len(P) >= n_features and cut > 0 else 0.0
@@ -166,9 +174,10 @@ def shrink_block(task: Task) -> Shrunk:
         lost = max(task.squared_norm - squared_norm(matrix), 0.0)
         top = _measure_loss(task, single, matrix, float(spectrum[0]), lost, passes)
         bound = min(top.upper, lost)
+        negligible = NEGLIGIBLE * float(np.finfo(matrix.dtype).eps * spectrum[0])
         if bound > task.acceptable_loss and size < task.max_sketch_size:
             size = min(task.max_sketch_size, size + size // 2 + 1)
-        elif top.estimate <= REPEAT_ABOVE * cut or passes >= MAX_PASSES:
+        elif top.estimate <= max(REPEAT_ABOVE * cut, negligible) or passes >= MAX_PASSES:
             break
         start = np.concatenate([_unit_rows(matrix), top.vectors])
     return Shrunk(
@@ -254,7 +263,7 @@ def _measure_loss(
     apply = _loss_operator(single.kept, single.rows, single._cast(matrix), 1.0)
     top = top_eigenvalue(apply, probes.astype(np.float32), chance, DEPTH)
     scale = single.scale**-2
-    if task.rows.dtype == np.float64 and top.estimate * scale < noise / SINGLE_ACCURACY:
+    if top.estimate * scale < noise / SINGLE_ACCURACY:
         # Divided by its trace the matrix has norm at most one: no overflow, no underflow.
         apply = _loss_operator(task.kept, task.rows, matrix, 1.0 / lost)
         top, scale, noise = top_eigenvalue(apply, probes, chance, DEPTH), lost, 0.0
@@ -267,14 +276,13 @@ def _loss_operator(
     kept: Array, rows: Array, matrix: Array, scale: float
 ) -> Callable[[Array], Array]:
     """Return W -> scale W (P'P - B'B) for P = [kept; rows], reading the rows once."""
-    factor = rows.dtype.type(scale)
     step = max(4, CHUNK_ENTRIES // rows.shape[1])
 
     def apply(W: Array) -> Array:
-        image = (factor * (W @ kept.T)) @ kept - (factor * (W @ matrix.T)) @ matrix
+        image = (scale * (W @ kept.T)) @ kept - (scale * (W @ matrix.T)) @ matrix
         for start in range(0, len(rows), step):
             piece = rows[start : start + step]
-            image += (factor * (W @ piece.T)) @ piece
+            image += (scale * (W @ piece.T)) @ piece
         return np.asarray(image)
 
     return apply
