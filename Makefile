@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test lint bench docs clean
+.PHONY: help tour test lint bench bench-quick docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 tour: $(VENV)/tour.stamp ## stream a matrix that is never in memory, and check the answer
 	@$(BIN)/sksketch tour
@@ -22,8 +22,13 @@ lint: $(VENV)/dev.stamp ## style, types and import layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(VENV)/dev.stamp ## speed and error of the dense sketches beside their peers
+bench: $(VENV)/dev.stamp ## speed, error and memory of the dense sketches beside their peers
 	@$(BIN)/python benchmarks/speed/dense.py
+	@$(BIN)/python benchmarks/speed/memory.py
+
+bench-quick: $(VENV)/dev.stamp ## the same on small sizes, under a minute
+	@$(BIN)/python benchmarks/speed/dense.py --quick
+	@$(BIN)/python benchmarks/speed/memory.py --quick
 
 docs: $(VENV)/docs.stamp ## build the site into docs/_build
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build

@@ -119,5 +119,5 @@ def _components(matrix: Array) -> tuple[Array, Array]:
     if not len(matrix):
         return np.zeros(0), matrix
     singular_values, V = thin_svd(matrix)
-    keep = singular_values > max(matrix.shape) * np.finfo(np.float64).eps * singular_values[0]
+    keep = singular_values > max(matrix.shape) * np.finfo(matrix.dtype).eps * singular_values[0]
     return singular_values[keep] ** 2, V[keep].astype(matrix.dtype, copy=False)
