@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,18 +87,15 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return min(wanted, n_features)
 
     def _check_params(self) -> None:
-        k = self.n_components
-        if isinstance(k, (bool, str)) or not (k is None or np.isreal(k)):
-            raise ValueError(f"n_components must be a number or None, got {k!r}")
-        if isinstance(k, (float, np.floating)) and not 0 < k < 1:
-            raise ValueError(
-                f"n_components as a fraction of variance must be between 0 and 1, got {k!r}; "
-                "pass an integer for a number of components"
-            )
-        if isinstance(k, (int, np.integer)) and k < 1:
-            raise ValueError(f"n_components must be at least 1, got {k!r}")
+        k: Any = self.n_components
         size = self.sketch_size
-        if isinstance(k, (int, np.integer)) and size is not None and size < k:
+        whole = isinstance(k, Integral) and not isinstance(k, bool)
+        if not (k is None or (whole and k >= 1) or (isinstance(k, float) and 0 < k < 1)):
+            raise ValueError(
+                "n_components must be an integer from 1 on, a fraction of variance between 0 "
+                f"and 1, or None, got {k!r}"
+            )
+        if whole and size is not None and size < k:
             raise ValueError(
                 f"sketch_size={size} keeps fewer rows than n_components={k}; enlarge it"
             )
@@ -109,7 +107,7 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         k = self.n_components
         if k is None:
             return max(len(variances), 1)
-        if isinstance(k, (float, np.floating)):
+        if isinstance(k, float):
             captured = np.cumsum(variances) / total if total > 0 else np.ones(1)
             return max(min(int(np.searchsorted(captured, k)) + 1, len(variances)), 1)
         return min(int(k), n_features)
@@ -187,7 +185,7 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         reach that fraction.
         """
         met = self.tol is None or self.certificate_.relative_error <= self.tol
-        if isinstance(self.n_components, (float, np.floating)):
+        if isinstance(self.n_components, float):
             met = met and float(self.explained_variance_ratio_.sum()) >= self.n_components
         return bool(met)
 

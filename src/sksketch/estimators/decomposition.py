@@ -8,6 +8,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.estimators._spectral import StreamingDecomposition
+from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches import Centered, Sketch
 
 
@@ -140,6 +141,20 @@ class StreamingPCA(StreamingDecomposition):
         logdet = np.log(variances).sum() + (n_features - k) * np.log(noise)
         inside = (scores**2 / variances).sum(axis=1)
         return np.asarray(-0.5 * (n_features * np.log(2 * np.pi) + logdet + inside + outside))
+
+    def _model(self) -> LowRankPlusRidge:
+        """Return the covariance of the probabilistic PCA model."""
+        noise = self.noise_variance_
+        above = np.maximum(self.explained_variance_.astype(np.float64) - noise, 0.0)
+        return LowRankPlusRidge(self.components_, above, ridge=noise)
+
+    def get_covariance(self) -> Array:
+        """Return the model's covariance, dense: n_features squared numbers."""
+        return self._model().to_dense()
+
+    def get_precision(self) -> Array:
+        """Return the inverse of the model's covariance, dense."""
+        return self._model().solve(np.eye(self.n_features_in_))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean of `score_samples`."""

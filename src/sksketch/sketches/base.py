@@ -47,6 +47,7 @@ class Sketch(ABC):
     n_features: int | None = None
     n_rows_seen: int = 0
     dtype: np.dtype[Any] | None = None
+    decay: float = 1.0
 
     def update(self, X: Any, weights: Any = None) -> Self:
         """Take in a block of rows, or a single row.

@@ -226,7 +226,8 @@ class FrequentDirections(Sketch):
         if self._exact is not None:
             exact = self._exact._answer(extra).summary
             rows = np.sqrt(exact.eigenvalues)[:, None] * exact.components
-            return self._memory.with_rows(rows.astype(self.dtype), exact.eigenvalues)
+            memory = self._memory.with_rows(rows.astype(self.dtype), exact.eigenvalues)
+            return memory.with_allowance(exact.error_bound)
         waiting = self._buffer.with_extra(extra)
         return self._compressed(waiting) if len(waiting) else self._memory
 

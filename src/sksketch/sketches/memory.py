@@ -109,6 +109,10 @@ class Memory:
             image = image + probe_image(matrix, self.probe_seed)
         return replace(self, matrix=matrix, eigenvalues=eigenvalues, image=image)
 
+    def with_allowance(self, allowance: float) -> Memory:
+        """Return this memory with that much more allowed for rounding."""
+        return replace(self, ledger=self.ledger + Ledger(allowance=allowance))
+
     def numbers(self) -> dict[str, Any]:
         """Return the plain values of the memory, for a saved state."""
         ledger = {f"ledger.{name}": value for name, value in self.ledger.as_dict().items()}

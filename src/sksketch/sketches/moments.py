@@ -69,16 +69,12 @@ class Centered(Sketch):
         if sketch.n_features is not None:
             raise ValueError("expected an empty sketch, got one with rows; wrap it before update")
         self.sketch = sketch
+        self.decay = sketch.decay
         self._weight = 0.0
         self._mean: Array | None = None
         self._tile = RowBuffer(1)
         self._tile_weights = RowBuffer(1)
         self._cached: Answer | None = None
-
-    @property
-    def decay(self) -> float:
-        """Factor by which each new row lessens the weight of all earlier ones."""
-        return float(self.sketch.decay)  # type: ignore[attr-defined]
 
     @property
     def mean(self) -> Array:
