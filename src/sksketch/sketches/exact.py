@@ -99,11 +99,13 @@ class ExactCovariance(Sketch):
         total = float(np.trace(C))
         eigenvalues, V = eigh_descending(_symmetric(C))
         eigenvalues = np.maximum(eigenvalues, 0.0)
+        V = V.astype(self.dtype, copy=False)
         n_rows_seen = self.n_rows_seen + (0 if extra is None else len(extra))
         rank = int(np.count_nonzero(eigenvalues > len(V) * EPS * eigenvalues[0]))
-        bound = 4 * EPS * total
+        # Rounding of the sums, and of the components in the precision of the rows.
+        bound = 4 * (EPS * total + float(np.finfo(V.dtype).eps * eigenvalues[0]))
         summary = LowRankPlusRidge(
-            np.ascontiguousarray(V[:, :rank].T).astype(self.dtype, copy=False),
+            np.ascontiguousarray(V[:, :rank].T),
             eigenvalues[:rank],
             ridge=self.initial_ridge,
             error_bound=bound,

@@ -273,7 +273,12 @@ class FrequentDirections(Sketch):
 
     def _plan(self) -> str:
         return planning.describe(
-            self._route, self.solver, self._require_rows(), self.sketch_size, self._buffer.nbytes
+            self._route,
+            self.solver,
+            self._require_rows(),
+            self.sketch_size,
+            self._memory.sketch_size,
+            self._buffer.nbytes,
         )
 
     # Saving

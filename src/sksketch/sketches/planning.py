@@ -54,9 +54,13 @@ def rows_between_shrinks(route: str, sketch_size: int, row_bytes: int) -> int:
     return max(EXACT_MULTIPLE * sketch_size, min(EXACT_ROWS, BLOCK_BYTES // row_bytes))
 
 
-def describe(route: str, solver: str, n_features: int, sketch_size: int, buffer_bytes: int) -> str:
+def describe(
+    route: str, solver: str, n_features: int, sketch_size: int, grown: int, buffer_bytes: int
+) -> str:
     """Return one sentence: what was picked, why, and the memory it will use."""
     name = f"FrequentDirections({sketch_size}) on {n_features} columns"
+    if grown > sketch_size:
+        name += f", grown to {grown} rows"
     why = f"as asked (solver={solver!r})"
     if route == "covariance":
         if solver == "auto":
