@@ -165,9 +165,9 @@ class FrequentDirections(Sketch):
         if self._exact is not None:
             self._exact._take(rows)
             return
-        if self.decay == 1.0 and not (nonzero := np.vecdot(rows, rows) > 0).all():
-            # A row without energy must not bring the next shrink nearer.
-            rows = rows[nonzero]
+        if self.decay == 1.0 and not (np.vecdot(rows, rows) > 0).all():
+            # A row of zeros must not bring the next shrink nearer.
+            rows = rows[rows.any(axis=1)]
         for block in self._buffer.fill(rows):
             self._memory = self._compressed(block)
             self._buffer.resize(self._capacity())

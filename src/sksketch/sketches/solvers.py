@@ -241,9 +241,10 @@ def _one_pass(
 
 
 def _unit_rows(matrix: Array) -> Array:
-    lengths = np.sqrt(np.vecdot(matrix, matrix))
+    rows = matrix.astype(np.float64, copy=False)
+    lengths = np.sqrt(np.vecdot(rows, rows))
     nonzero = lengths > 0
-    return np.asarray((matrix[nonzero] / lengths[nonzero, None]).astype(np.float32))
+    return np.asarray((rows[nonzero] / lengths[nonzero, None]).astype(np.float32))
 
 
 def _measure_loss(
