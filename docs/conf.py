@@ -13,7 +13,11 @@ default_role = "autolink"
 
 autosummary_generate = True
 autodoc_typehints = "none"
-autodoc_default_options = {"members": True}
+# scikit-learn adds the set_*_request methods, with text that refers to its own pages.
+autodoc_default_options = {
+    "members": True,
+    "exclude-members": "set_fit_request, set_partial_fit_request",
+}
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 

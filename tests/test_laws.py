@@ -28,7 +28,7 @@ def test_block_routes_of_the_laws_do_run_the_block_solver():
 
 @each_sketch
 @given(data=st.data())
-@settings(max_examples=8)
+@settings(max_examples=6)
 def test_law_1_splitting_is_invisible(name, data):
     X = data.draw(zoo.matrices())
     cuts = data.draw(zoo.splits(len(X)))
@@ -53,7 +53,7 @@ def test_law_1_in_both_precisions(name, dtype):
 
 @each_sketch
 @given(data=st.data())
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_law_2_reading_has_no_consequences(name, data):
     X = data.draw(zoo.matrices())
     cuts = data.draw(zoo.splits(len(X)))[:12]
@@ -62,9 +62,9 @@ def test_law_2_reading_has_no_consequences(name, data):
 
 @each_sketch
 @given(seed=st.integers(0, 2**16), weighted=st.booleans())
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_law_3_the_bound_is_true(name, seed, weighted):
-    # 63 option sets with 10 trees each; the block solver's bounds fail with probability 0.01,
+    # Some sixty option sets with six trees each; the block solver's bounds fail with probability 0.01,
     # and at these fixed seeds they do not.
     rng = np.random.default_rng(seed)
     X = zoo.draw(rng)
@@ -87,17 +87,20 @@ def test_law_3_at_every_moment(name):
 
 
 @each_sketch
-@pytest.mark.parametrize("animal", zoo.named())
-def test_law_3_on_the_zoo(name, animal):
-    X = zoo.named()[animal]
-    sketch = laws.SKETCHES[name]().update(X)
-    rows = laws.Rows(X.shape[1]).update(X, decay=laws.decay(sketch))
-    laws.bound_is_true(sketch, rows.matrix(centered=isinstance(sketch, sksketch.Centered)))
+def test_law_3_on_the_zoo(name):
+    broken = {}
+    for animal, X in zoo.named().items():
+        sketch = laws.SKETCHES[name]().update(X)
+        rows = laws.Rows(X.shape[1]).update(X, decay=laws.decay(sketch))
+        A = rows.matrix(centered=isinstance(sketch, sksketch.Centered))
+        if claims := laws.broken_bounds(sketch, A):
+            broken[animal] = claims
+    assert not broken
 
 
 @each_sketch
 @given(data=st.data())
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_law_4_saving_is_invisible(name, data):
     X = data.draw(zoo.matrices())
     cuts = data.draw(zoo.splits(len(X)))[:12]
@@ -126,6 +129,6 @@ def test_law_5_memory_is_flat(name):
 
 @each_sketch
 @given(X=zoo.matrices())
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_law_6_inputs_are_left_alone(name, X):
     laws.inputs_are_left_alone(laws.SKETCHES[name], X)

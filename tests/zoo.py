@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -126,6 +127,7 @@ SHAPES: dict[str, Callable[..., np.ndarray]] = {
 SCALES = (1.0, 1e60, 1e-60, 1e3)
 
 
+@functools.cache
 def named(n_features: int = 30) -> dict[str, np.ndarray]:
     """Return every named matrix, all of the same width."""
     animals = {name: make(150, n_features) for name, make in SHAPES.items()}

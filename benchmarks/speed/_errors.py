@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sksketch import LowRankPlusRidge
 
 PIECE_ROWS = 2048
-TOLERANCE = 1e-5
+TOLERANCE = 1e-4
 
 
 class Truth:
@@ -46,7 +46,7 @@ class Truth:
         self._best = {rank: self.total - float(captured[rank - 1]) for rank in ranks}
 
     def covariance_error(self, summary: LowRankPlusRidge) -> float:
-        """Return ``||C - summary||_2 / ||A||_F^2``, to about five digits."""
+        """Return ``||C - summary||_2 / ||A||_F^2``, to about four digits."""
         V = summary.components.astype(np.float64)
 
         def matvec(v: np.ndarray) -> np.ndarray:
@@ -65,7 +65,8 @@ class Truth:
 
     def projection_error(self, components: np.ndarray, rank: int) -> float:
         """Return the energy that the first components miss, over the least possible."""
-        V = components[:rank].astype(np.float64)
+        # Orthonormal in float64: lengths off by a float32 rounding would count as energy.
+        V = np.linalg.qr(components[:rank].T.astype(np.float64))[0].T
         image = self._matrix @ V.T
         # Wide data are held as rows A, others as A'A.
         captured = np.vdot(image, image) if self._wide else np.vdot(V.T, image)

@@ -13,6 +13,7 @@ from sksketch.sketches.base import Answer, Sketch
 from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.forgetting import aged, decay_factor
+from sksketch.sketches.ledger import Ledger
 from sksketch.sketches.memory import Memory, Settings, compress
 from sksketch.sketches.readout import check_correction, read_out
 from sksketch.sketches.shrinkage import RULES
@@ -226,8 +227,8 @@ class FrequentDirections(Sketch):
         if self._exact is not None:
             exact = self._exact._answer(extra).summary
             rows = np.sqrt(exact.eigenvalues)[:, None] * exact.components
-            memory = self._memory.with_rows(rows.astype(self.dtype), exact.eigenvalues)
-            return memory.with_allowance(exact.error_bound)
+            ledger = Ledger(squared_norm=exact.squared_norm, allowance=exact.error_bound)
+            return self._memory.with_rows(rows.astype(self.dtype), exact.eigenvalues, ledger)
         waiting = self._buffer.with_extra(extra)
         return self._compressed(waiting) if len(waiting) else self._memory
 

@@ -2,7 +2,7 @@
 
 With A the rows seen, B the rows kept and S = A'A - B'B, the ledger holds
 
-    floor * I  <=  S  <=  shrinkage * I      and      trace(S) = lost_mass,
+    floor * I  <=  S  <=  shrinkage * I      and      trace(S) = squared_norm - ||B||_F^2,
 
 up to rounding. Every entry is a sum over shrinks, so ledgers of shards add, and
 forgetting scales them (spectral norms are subadditive and homogeneous).
@@ -25,8 +25,8 @@ class Ledger:
 
     Parameters
     ----------
-    lost_mass : float
-        Squared norm of all rows absorbed, less that of the rows kept.
+    squared_norm : float
+        Squared norm of all rows absorbed.
     shrinkage : float
         Certified bound on what any direction lost.
     kept_loss : float
@@ -45,12 +45,12 @@ class Ledger:
 
     Examples
     --------
-    >>> a = Ledger(lost_mass=6.0, shrinkage=2.0, n_shrinks=1)
-    >>> (a + a).shrinkage, a.scaled(0.5).lost_mass
+    >>> a = Ledger(squared_norm=6.0, shrinkage=2.0, n_shrinks=1)
+    >>> (a + a).shrinkage, a.scaled(0.5).squared_norm
     (4.0, 3.0)
     """
 
-    lost_mass: float = 0.0
+    squared_norm: float = 0.0
     shrinkage: float = 0.0
     kept_loss: float = 0.0
     largest_loss: float = 0.0
@@ -67,18 +67,13 @@ class Ledger:
         """Return the ledger after every row's weight was multiplied by ``factor``."""
         return replace(
             self,
-            lost_mass=self.lost_mass * factor,
+            squared_norm=self.squared_norm * factor,
             shrinkage=self.shrinkage * factor,
             kept_loss=self.kept_loss * factor,
             largest_loss=self.largest_loss * factor,
             floor=self.floor * factor,
             allowance=self.allowance * factor,
         )
-
-    @property
-    def upper(self) -> float:
-        """Certified bound on the largest eigenvalue of A'A - B'B."""
-        return min(self.shrinkage, max(self.lost_mass, 0.0)) + self.allowance
 
     def as_dict(self) -> dict[str, float | int]:
         """Return the fields as plain numbers."""

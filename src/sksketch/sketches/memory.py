@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -69,10 +70,15 @@ class Memory:
         """Return the memory of no rows."""
         return cls(np.zeros((0, n_features), dtype), np.zeros(0), Ledger(), sketch_size)
 
+    @functools.cached_property
+    def lost_mass(self) -> float:
+        """The trace of A'A - B'B."""
+        return max(self.ledger.squared_norm - squared_norm(self.matrix), 0.0)
+
     @property
-    def squared_norm(self) -> float:
-        """Squared norm of all rows that were compressed."""
-        return squared_norm(self.matrix) + self.ledger.lost_mass
+    def upper(self) -> float:
+        """Certified bound on the largest eigenvalue of A'A - B'B."""
+        return min(self.ledger.shrinkage, self.lost_mass) + self.ledger.allowance
 
     def scaled(self, factor: float) -> Memory:
         """Return the memory with the weight of every row multiplied by ``factor``."""
@@ -93,25 +99,29 @@ class Memory:
             # The image of other's kept rows comes again when those rows are taken in.
             kept = probe_image(other.matrix, other.probe_seed)
             image = (0.0 if image is None else image) + other.image - kept
+        # ... and so does their squared norm.
+        kept_norm = Ledger(squared_norm=-squared_norm(other.matrix))
         return replace(
             self,
-            ledger=self.ledger + other.ledger,
+            ledger=self.ledger + other.ledger + kept_norm,
             sketch_size=min(self.sketch_size, other.sketch_size),
             graded=self.graded or other.graded,
             image=image,
             probe_seed=other.probe_seed,
         )
 
-    def with_rows(self, matrix: Array, eigenvalues: Array) -> Memory:
-        """Return this memory of nothing but losses with kept rows added."""
+    def with_rows(self, matrix: Array, eigenvalues: Array, rows: Ledger) -> Memory:
+        """Return this memory of nothing but losses with kept rows and their ledger added."""
         image = self.image
         if image is not None:
             image = image + probe_image(matrix, self.probe_seed)
-        return replace(self, matrix=matrix, eigenvalues=eigenvalues, image=image)
+        return replace(
+            self, matrix=matrix, eigenvalues=eigenvalues, ledger=self.ledger + rows, image=image
+        )
 
-    def with_allowance(self, allowance: float) -> Memory:
-        """Return this memory with that much more allowed for rounding."""
-        return replace(self, ledger=self.ledger + Ledger(allowance=allowance))
+    def without_rows(self) -> Memory:
+        """Return this memory with no kept rows, as when all of them are zero."""
+        return replace(self, matrix=self.matrix[:0], eigenvalues=self.eigenvalues[:0])
 
     def numbers(self) -> dict[str, Any]:
         """Return the plain values of the memory, for a saved state."""
@@ -156,10 +166,12 @@ def compress(memory: Memory, rows: Array, settings: Settings) -> Memory:
     """Return the memory after ``rows`` as well; changes nothing it was given."""
     gained = squared_norm(rows)
     total = squared_norm(memory.matrix) + gained
+    if total == 0.0:
+        return memory.without_rows()
     acceptable = np.inf
     if settings.tol is not None:
         spent = memory.ledger.shrinkage
-        acceptable = max(settings.tol * (memory.squared_norm + gained) - spent, 0.0)
+        acceptable = max(settings.tol * (memory.ledger.squared_norm + gained) - spent, 0.0)
     index = memory.ledger.n_shrinks + 1
     task = Task(
         kept=memory.matrix,
@@ -181,7 +193,7 @@ def compress(memory: Memory, rows: Array, settings: Settings) -> Memory:
     shrunk = SOLVERS["exact" if few else settings.route](task)
     eps = float(np.finfo(rows.dtype).eps)
     step = Ledger(
-        lost_mass=max(total - squared_norm(shrunk.matrix), 0.0),
+        squared_norm=gained,
         shrinkage=shrunk.loss_bound,
         kept_loss=shrunk.cut,
         largest_loss=shrunk.loss,

@@ -32,27 +32,27 @@ def _half_shift(memory: Memory) -> float:
     """
     ledger = memory.ledger
     typical = (ledger.kept_loss + 2 * ledger.largest_loss) / 3
-    return (ledger.floor + min(typical, ledger.upper)) / 2
+    return (ledger.floor + min(typical, memory.upper)) / 2
 
 
 def _trace_shift(memory: Memory) -> float:
     """Return the ridge with which the trace is that of A'A."""
-    return memory.ledger.lost_mass / int(memory.matrix.shape[1])
+    return memory.lost_mass / int(memory.matrix.shape[1])
 
 
 def _energy_shift(memory: Memory) -> float:
     """trace(S^2) / trace(S), the lost energy averaged by energy, from probes of S."""
-    if memory.image is None or memory.ledger.lost_mass <= 0:
+    if memory.image is None or memory.lost_mass <= 0:
         return 0.0
     G = probes(memory.matrix, memory.probe_seed)
     loss = memory.image - (G @ memory.matrix.T) @ memory.matrix
-    return float(np.vdot(loss, loss)) / len(G) / memory.ledger.lost_mass
+    return float(np.vdot(loss, loss)) / len(G) / memory.lost_mass
 
 
 SHIFTS: dict[str, Callable[[Memory], float]] = {
     "none": _no_shift,
     "half": _half_shift,
-    "full": lambda memory: memory.ledger.upper,
+    "full": lambda memory: memory.upper,
     "trace": _trace_shift,
     "energy": _energy_shift,
 }
@@ -75,22 +75,22 @@ def read_out(
 ) -> Answer:
     """Return the operator and the certificate that a memory amounts to."""
     ledger = memory.ledger
-    total = memory.squared_norm
+    total = ledger.squared_norm
     n_features = memory.matrix.shape[1]
     kept, components = _components(memory.matrix)
     if isinstance(correction, str):
-        shift = min(SHIFTS[correction](memory), ledger.upper)
+        shift = min(SHIFTS[correction](memory), memory.upper)
     else:
         shift = correction
     # CFD puts the loss back on the kept directions alone; the others spread it evenly.
     full = correction == "full"
     low = (shift if full else shift - ledger.floor) + ledger.allowance
-    high = ledger.upper if full else ledger.upper - shift
+    high = memory.upper if full else memory.upper - shift
     bound = max(low, high, 0.0)
     traced = shift * (len(kept) if full else n_features)
-    least = max(abs(ledger.lost_mass - traced) / n_features - ledger.allowance, 0.0)
+    least = max(abs(memory.lost_mass - traced) / n_features - ledger.allowance, 0.0)
     # The lost mass needs no luck; only a smaller probabilistic bound does.
-    sure = ledger.lost_mass <= ledger.shrinkage
+    sure = memory.lost_mass <= ledger.shrinkage
     confidence = 1.0 if sure else max(1.0 - ledger.failure_probability, 0.0)
     summary = LowRankPlusRidge(
         components,
@@ -103,8 +103,8 @@ def read_out(
     )
     certificate = certify(
         kept,
-        lost=(ledger.floor, ledger.upper),
-        lost_mass=ledger.lost_mass,
+        lost=(ledger.floor, memory.upper),
+        lost_mass=memory.lost_mass,
         allowance=ledger.allowance,
         spectral_error=(min(least, bound), bound),
         squared_norm=total,

@@ -171,10 +171,11 @@ def shrink_block(task: Task) -> Shrunk:
         n_fresh = max(size - len(start), 0) + OVERSAMPLING
         fresh = rng.standard_normal((n_fresh, task.rows.shape[1]), dtype=np.float32)
         matrix, kept, spectrum, cut = _one_pass(task, single, np.concatenate([start, fresh]), size)
+        largest = float(spectrum.max(initial=0.0))
         lost = max(task.squared_norm - squared_norm(matrix), 0.0)
-        top = _measure_loss(task, single, matrix, float(spectrum[0]), lost, passes)
+        top = _measure_loss(task, single, matrix, largest, lost, passes)
         bound = min(top.upper, lost)
-        negligible = NEGLIGIBLE * float(np.finfo(matrix.dtype).eps * spectrum[0])
+        negligible = NEGLIGIBLE * float(np.finfo(matrix.dtype).eps) * largest
         if bound > task.acceptable_loss and size < task.max_sketch_size:
             size = min(task.max_sketch_size, size + size // 2 + 1)
         elif top.estimate <= max(REPEAT_ABOVE * cut, negligible) or passes >= MAX_PASSES:
@@ -183,7 +184,7 @@ def shrink_block(task: Task) -> Shrunk:
     return Shrunk(
         matrix,
         kept,
-        largest=float(spectrum[0]),
+        largest=largest,
         cut=cut,
         loss=max(top.estimate, cut),
         loss_bound=bound,

@@ -1,0 +1,71 @@
+import laws
+import numpy as np
+import pytest
+import zoo
+from hypothesis import given
+
+from sksketch import ExactCovariance, NotMergeableError
+
+X = np.random.default_rng(1).standard_normal((1300, 12)) / np.arange(1, 13)
+
+
+@given(X=zoo.matrices())
+def test_it_is_the_gram_matrix(X):
+    sketch = ExactCovariance().update(X)
+    np.testing.assert_allclose(sketch.matrix(), zoo.gram(X), atol=zoo.ORACLE_RTOL * zoo.energy(X))
+    np.testing.assert_allclose(sketch.summary().to_dense(), zoo.gram(X), atol=zoo.atol(X))
+    assert sketch.error_bound() <= 1e-12 * zoo.energy(X)
+    np.testing.assert_allclose(sketch.squared_norm, zoo.energy(X), rtol=1e-12)
+
+
+def test_the_matrix_is_symmetric_and_a_copy():
+    sketch = ExactCovariance().update(X)
+    C = sketch.matrix()
+    np.testing.assert_array_equal(C, C.T)
+    C[:] = 0.0
+    assert sketch.matrix().any()
+
+
+def test_single_precision_rows_are_summed_in_double():
+    rows = np.full((20_000, 3), 0.1, dtype=np.float32)
+    sketch = ExactCovariance().update(rows)
+    np.testing.assert_allclose(sketch.matrix(), zoo.gram(rows), rtol=1e-12)
+    assert sketch.summary().components.dtype == np.float32
+
+
+@pytest.mark.parametrize("n_rows", [1, 511, 512, 513, 1024, 1300])
+def test_forgetting_at_buffer_edges(n_rows):
+    sketch = ExactCovariance(decay=0.99).update(X[:n_rows])
+    A = np.sqrt(0.99 ** np.arange(n_rows - 1, -1, -1.0))[:, None] * X[:n_rows]
+    np.testing.assert_allclose(sketch.matrix(), zoo.gram(A), atol=1e-12 * zoo.energy(A))
+
+
+def test_merging_adds():
+    one, two = ExactCovariance().update(X[:700]), ExactCovariance().update(X[700:])
+    np.testing.assert_allclose((one | two).matrix(), zoo.gram(X), atol=1e-12 * zoo.energy(X))
+    empty = ExactCovariance().merge(one)
+    np.testing.assert_allclose(empty.matrix(), one.matrix(), rtol=1e-13)
+    np.testing.assert_allclose((one | one).matrix(), 2 * one.matrix(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"decay": 0.5}, {"initial_ridge": 1.0}])
+def test_refusals(options):
+    with pytest.raises(NotMergeableError, match=next(iter(options))):
+        ExactCovariance().update(X).merge(ExactCovariance(**options).update(X))
+
+
+@pytest.mark.parametrize("ridge", [-1.0, float("nan"), float("inf")])
+def test_a_bad_ridge_is_refused_at_once(ridge):
+    with pytest.raises(ValueError, match="ridge"):
+        ExactCovariance(initial_ridge=ridge)
+
+
+def test_rank_deficient_rows_have_no_noise_components():
+    rows = zoo.SHAPES["low rank"](100, 20)
+    assert ExactCovariance().update(rows).summary().rank == 3
+    laws.bound_is_true(ExactCovariance().update(rows), rows)
+    assert ExactCovariance().update(np.zeros((5, 4))).summary().rank == 0
+
+
+def test_the_plan_names_its_memory():
+    assert "MB" in ExactCovariance().update(X).plan()

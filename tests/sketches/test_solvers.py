@@ -1,0 +1,160 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import zoo
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sksketch.sketches.ledger import rounding_allowance
+from sksketch.sketches.shrinkage import RULES
+from sksketch.sketches.solvers import Task, shrink_block, shrink_exact
+
+
+def task(rows, size, *, rule="uniform", kept=None, seed=0, **changes):
+    """Return the task of shrinking rows on top of orthogonal kept ones."""
+    kept = np.zeros((0, rows.shape[1]), dtype=rows.dtype) if kept is None else kept
+    plain = Task(
+        kept=kept,
+        eigenvalues=np.vecdot(kept, kept).astype(np.float64),
+        rows=rows,
+        squared_norm=zoo.energy(rows) + zoo.energy(kept),
+        shrink=lambda e, s: RULES[rule](e, s, 0.5),
+        sketch_size=size,
+        max_sketch_size=size,
+        acceptable_loss=np.inf,
+        graded=False,
+        certify=True,
+        failure_probability=0.01,
+        seed=seed,
+        index=1,
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def stacked(t):
+    return np.concatenate([t.kept, t.rows])
+
+
+def loss(t, shrunk):
+    return np.linalg.eigvalsh(zoo.gram(stacked(t)) - zoo.gram(shrunk.matrix))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(X=zoo.matrices(), size=st.integers(1, 8))
+def test_the_exact_shrink_is_the_textbook_shrink(rule, X, size):
+    t = task(X, size, rule=rule)
+    shrunk = shrink_exact(t)
+    s = np.linalg.svd(X, compute_uv=False) ** 2
+    kept, cut = RULES[rule](s, size, 0.5)
+    assert shrunk.cut == pytest.approx(cut, abs=zoo.atol(X))
+    expected = np.zeros(len(shrunk.eigenvalues))
+    expected[: len(kept)] = kept[: len(expected)]
+    np.testing.assert_allclose(shrunk.eigenvalues, expected, atol=zoo.atol(X))
+    S = loss(t, shrunk)
+    assert S[0] >= shrunk.floor - zoo.atol(X)
+    assert S[-1] <= shrunk.loss_bound + zoo.atol(X)
+    np.testing.assert_allclose(
+        np.vecdot(shrunk.matrix, shrunk.matrix), shrunk.eigenvalues, atol=zoo.atol(X)
+    )
+
+
+def test_the_known_part_of_the_gram_matrix_is_used_and_right():
+    rng = np.random.default_rng(0)
+    first = shrink_exact(task(rng.standard_normal((40, 30)), 6))
+    t = task(rng.standard_normal((12, 30)), 6, kept=first.matrix)
+    second = shrink_exact(t)
+    s = np.linalg.svd(stacked(t), compute_uv=False) ** 2
+    np.testing.assert_allclose(second.eigenvalues, s[:6] - s[6], rtol=1e-10)
+
+
+def test_a_spectrum_beyond_the_gram_matrix_takes_the_slower_factorisation():
+    X = zoo.with_spectrum(np.geomspace(1.0, 1e-9, 6), 30, 20)
+    shrunk = shrink_exact(task(X, 6))
+    found = np.sqrt(shrunk.eigenvalues)
+    np.testing.assert_allclose(found, np.geomspace(1.0, 1e-9, 6), rtol=1e-5)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@given(seed=st.integers(0, 2**16), size=st.integers(1, 8))
+@settings(max_examples=10)
+def test_a_block_shrink_is_a_valid_shrink(rule, dtype, seed, size):
+    # Whatever directions were found, 0 <= P'P - B'B; at these seeds the bound holds too.
+    X = zoo.draw(np.random.default_rng(seed), 50)
+    peak = np.abs(X).max()
+    X = (X / peak if peak > 0 else X).astype(dtype)
+    if not X.any():
+        return
+    t = task(X, size, rule=rule, seed=seed)
+    shrunk = shrink_block(t)
+    assert shrunk.matrix.dtype == dtype
+    assert len(shrunk.matrix) <= size
+    S = loss(t, shrunk)
+    # What the ledger allows for the rounding of one shrink.
+    allowance = rounding_allowance(np.finfo(dtype).eps, shrunk.largest)
+    assert S[0] >= -allowance
+    assert S[-1] <= shrunk.loss_bound + allowance
+    assert shrunk.cut <= shrunk.loss * (1 + 1e-9) + zoo.atol(X)
+
+
+def test_block_bounds_fail_no_more_often_than_stated():
+    failures = 0
+    rng = np.random.default_rng(0)
+    for seed in range(300):
+        X = rng.standard_normal((80, 60)) * rng.choice([1.0, 0.3], 60)
+        t = task(X, 4, seed=seed, failure_probability=0.2)
+        shrunk = shrink_block(t)
+        failures += loss(t, shrunk)[-1] > shrunk.loss_bound
+    # 0.2 of 300 would be 60.
+    assert failures <= 60
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_block_bound_is_tight_and_the_shrink_good(dtype):
+    X = (np.random.default_rng(0).standard_normal((400, 120)) / np.arange(1, 121)).astype(dtype)
+    t = task(X, 10)
+    block, exact = shrink_block(t), shrink_exact(t)
+    true = loss(t, block)[-1]
+    assert true <= block.loss_bound <= 1.5 * true
+    # A pass is repeated where it would lose more than three cuts.
+    assert true <= 3.3 * exact.cut
+
+
+def test_a_block_shrink_of_low_rank_rows_is_exact():
+    X = zoo.SHAPES["low rank"](200, 50)
+    t = task(X, 5)
+    shrunk = shrink_block(t)
+    assert abs(loss(t, shrunk)).max() <= zoo.atol(X)
+    assert shrunk.loss_bound <= zoo.atol(X)
+
+
+def test_directions_that_change_are_found_by_another_pass():
+    rng = np.random.default_rng(3)
+    Q = np.linalg.qr(rng.standard_normal((80, 80)))[0]
+    old = shrink_block(task(rng.standard_normal((200, 6)) @ Q[:6], 6))
+    noise = 1e-3 * rng.standard_normal((200, 80))
+    new = 10 * rng.standard_normal((200, 6)) @ Q[6:12] + noise
+    t = task(new, 6, kept=old.matrix)
+    shrunk = shrink_block(t)
+    s = np.linalg.svd(stacked(t), compute_uv=False) ** 2
+    assert loss(t, shrunk)[-1] <= 1.1 * s[6]
+
+
+def test_growth_within_a_block_shrink():
+    X = zoo.SHAPES["power law"](300, 60)
+    total = zoo.energy(X)
+    t = task(X, 3, max_sketch_size=40, acceptable_loss=0.03 * total)
+    shrunk = shrink_block(t)
+    assert 3 < shrunk.sketch_size <= 40
+    assert loss(t, shrunk)[-1] <= shrunk.loss_bound <= 0.03 * total
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 100])
+@pytest.mark.parametrize("width", [1, 2, 7])
+def test_block_shrinks_of_narrow_rows(n_rows, width):
+    X = np.random.default_rng(0).standard_normal((n_rows, width))
+    t = task(X, 3)
+    shrunk = shrink_block(t)
+    assert loss(t, shrunk)[-1] <= shrunk.loss_bound + zoo.atol(X)
+    assert zoo.energy(shrunk.matrix) <= zoo.energy(X) * (1 + 1e-12)
