@@ -10,9 +10,9 @@ import inspect
 import pickle
 
 import numpy as np
-import zoo
 
 import sksketch
+import zoo
 from sksketch.persistence import State
 from sksketch.sketches.base import Sketch
 from sksketch.sketches.forgetting import age_weights
@@ -234,9 +234,7 @@ def broken_bounds(sketch, A, atol=None) -> list[str]:
         n_certain = certificate.n_certain
         # So many eigenvalues of A'A are above all that was lost.
         lost = float(np.linalg.eigvalsh(G - _kept(sketch, low_rank))[-1])
-        claim(
-            n_certain == 0 or truth[n_certain - 1] >= lost - atol, f"{n_certain} are not certain"
-        )
+        claim(n_certain == 0 or truth[n_certain - 1] >= lost - atol, f"{n_certain} are not certain")
     return broken
 
 

@@ -1,11 +1,11 @@
-import laws
 import numpy as np
 import pytest
-import zoo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import laws
 import sksketch
+import zoo
 
 WIDTH = 30
 each_sketch = pytest.mark.parametrize("name", laws.SKETCHES)
@@ -64,7 +64,7 @@ def test_law_2_reading_has_no_consequences(name, data):
 @given(seed=st.integers(0, 2**16), weighted=st.booleans())
 @settings(max_examples=6)
 def test_law_3_the_bound_is_true(name, seed, weighted):
-    # Some sixty option sets with six trees each; the block solver's bounds fail with probability 0.01,
+    # Some sixty option sets, six trees each. The block solver's bounds fail with probability 0.01,
     # and at these fixed seeds they do not.
     rng = np.random.default_rng(seed)
     X = zoo.draw(rng)

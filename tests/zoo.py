@@ -111,9 +111,7 @@ def _breaker(n_rows: int, n_features: int, seed: int = 0):
 
 SHAPES: dict[str, Callable[..., np.ndarray]] = {
     **{
-        name: lambda n, d, seed=0, spectrum=spectrum: with_spectrum(
-            spectrum(min(n, d)), n, d, seed
-        )
+        name: lambda n, d, seed=0, spectrum=spectrum: with_spectrum(spectrum(min(n, d)), n, d, seed)
         for name, spectrum in SPECTRA.items()
     },
     "heavy tails": _heavy_tails,

@@ -224,7 +224,7 @@ def truncation_breaker(
     ``sketch_size`` rows without shrinking drops every copy, if those it gathers
     before a truncation weigh less than one unit row (``norm ** 2`` times their
     number below 1): its error is ``n_copies * norm ** 2``, while that of frequent
-    directions stays below 1 (Luo et al. (2019), appendix F). The axes matter:
+    directions stays at most 1 (Luo et al. (2019), appendix F). The axes matter:
     rotated copies leave rounding errors that grow until truncation sees them.
 
     >>> truncation_breaker(2, n_copies=3)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-import zoo
 from hypothesis import given
 from hypothesis import strategies as st
 
+import zoo
 from sksketch.arrays import linalg
 
 

@@ -1,9 +1,9 @@
-import laws
 import numpy as np
 import pytest
-import zoo
 from hypothesis import given
 
+import laws
+import zoo
 from sksketch import ExactCovariance, NotMergeableError
 
 X = np.random.default_rng(1).standard_normal((1300, 12)) / np.arange(1, 13)

@@ -1,10 +1,10 @@
-import laws
 import numpy as np
 import pytest
-import zoo
 from hypothesis import given
 from hypothesis import strategies as st
 
+import laws
+import zoo
 from sksketch import Centered, ExactCovariance, FrequentDirections, NotMergeableError
 from sksketch.sketches.moments import TILE_ROWS
 
@@ -21,7 +21,9 @@ def scatter(rows, weights=None):
 def test_one_pass_gives_the_scatter_around_the_final_mean(X, shift):
     rows = X + shift * np.abs(X).max()
     sketch = Centered(ExactCovariance()).update(rows)
-    np.testing.assert_allclose(sketch.mean, rows.mean(axis=0), rtol=1e-12, atol=1e-12 * abs(X).max())
+    np.testing.assert_allclose(
+        sketch.mean, rows.mean(axis=0), rtol=1e-12, atol=1e-12 * abs(X).max()
+    )
     A = rows - rows.mean(axis=0)
     # Rounding is relative to the rows as they came, before their mean was taken off.
     atol = zoo.atol(A) + 1e-12 * zoo.energy(rows)
@@ -49,9 +51,7 @@ def test_merging_adds_one_row_for_the_gap_between_means(decay):
     two = Centered(ExactCovariance(decay=decay)).update(X[300:] + 5.0)
     merged = one | two
     factor = decay or 1.0
-    w = np.concatenate(
-        [factor ** np.arange(299, -1, -1.0), factor ** np.arange(399, -1, -1.0)]
-    )
+    w = np.concatenate([factor ** np.arange(299, -1, -1.0), factor ** np.arange(399, -1, -1.0)])
     rows = np.concatenate([X[:300], X[300:] + 5.0])
     np.testing.assert_allclose(merged.mean, w @ rows / w.sum(), rtol=1e-10)
     expected = scatter(rows, w)

@@ -1,13 +1,13 @@
 """The small parts: row buffer, forgetting, read-outs, planning, catalog, a priori bounds."""
 
-import laws
 import numpy as np
 import pytest
-import zoo
 from hypothesis import given
 from hypothesis import strategies as st
 
+import laws
 import sksketch
+import zoo
 from sksketch.persistence import State
 from sksketch.sketches import bounds, planning
 from sksketch.sketches.buffer import RowBuffer

@@ -2,10 +2,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-import zoo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import zoo
 from sksketch.sketches.ledger import rounding_allowance
 from sksketch.sketches.shrinkage import RULES
 from sksketch.sketches.solvers import Task, shrink_block, shrink_exact
@@ -28,6 +28,7 @@ def task(rows, size, *, rule="uniform", kept=None, seed=0, **changes):
         failure_probability=0.01,
         seed=seed,
         index=1,
+        scratch=lambda n_rows: np.empty((n_rows, rows.shape[1]), dtype=np.float32),
     )
     return dataclasses.replace(plain, **changes)
 

@@ -5,10 +5,10 @@ The numbers are the paper's. Where a printed statement is wrong the test says wh
 
 import numpy as np
 import pytest
-import zoo
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import zoo
 from sksketch import ExactCovariance, FrequentDirections, datasets, metrics
 from sksketch.sketches import bounds
 from sksketch.sketches.shrinkage import n_reduced

@@ -35,8 +35,8 @@ class StreamingPCA(StreamingDecomposition):
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-    explained_variance_, explained_variance_ratio_, singular_values_ : array (n_components_,)
+    components_ : array of shape (n_components, n_features)
+    explained_variance_, explained_variance_ratio_, singular_values_ : array (n_components,)
     mean_ : array of shape (n_features,)
     certificate_ : Certificate
     plan_ : str
@@ -180,9 +180,9 @@ class StreamingSVD(StreamingDecomposition):
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-    singular_values_ : array of shape (n_components_,)
-    explained_variance_, explained_variance_ratio_ : array (n_components_,)
+    components_ : array of shape (n_components, n_features)
+    singular_values_ : array of shape (n_components,)
+    explained_variance_, explained_variance_ratio_ : array (n_components,)
         Mean squared coordinate along each component, and its fraction of the whole.
     certificate_ : Certificate
     plan_ : str

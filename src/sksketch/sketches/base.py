@@ -9,7 +9,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from sksketch._typing import Array, PathLike
-from sksketch.arrays.rows import as_rows, as_weights, dense_chunks, squared_row_norms
+from sksketch.arrays.rows import (
+    LARGEST_SQUARED_NORM,
+    as_rows,
+    as_weights,
+    dense_chunks,
+    squared_row_norms,
+)
 from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State, write_state
@@ -128,6 +134,12 @@ class Sketch(ABC):
                 f"cannot merge sketches of {self.n_features} and {other.n_features} features; "
                 "build both for the same columns"
             )
+        narrower = self.n_features is not None and self.dtype == np.float32 != other.dtype
+        if narrower and other.squared_norm > LARGEST_SQUARED_NORM[np.dtype(np.float32)]:
+            raise NotMergeableError(
+                f"cannot merge rows of squared norm {other.squared_norm:.3g} into float32; "
+                "merge the other way round, or rescale the columns"
+            )
         if (reason := self._refusal(other)) is not None:
             raise NotMergeableError(f"cannot merge: {reason}")
         if other.n_features is not None:
@@ -223,3 +235,10 @@ class Sketch(ABC):
 def megabytes(n_bytes: float) -> str:
     """Return a readable size for sentences."""
     return f"{n_bytes / 1e6:.3g} MB"
+
+
+def check_ridge(initial_ridge: float) -> float:
+    """Return a ridge that is finite and not negative."""
+    if not 0 <= initial_ridge < np.inf:
+        raise ValueError(f"initial_ridge must be finite and not negative, got {initial_ridge!r}")
+    return float(initial_ridge)

@@ -21,7 +21,7 @@ def _tail(X: Array, rank: int) -> float:
 
 
 def frequent_directions(X: Array, sketch_size: int, rank: int = 0) -> float:
-    """Bound ``||X'X - B'B||_2``: Luo et al. (2019), Theorem 1, with m = sketch_size + 1.
+    """Bound ``||X'X - B'B||_2``: Luo et al. (2019), equation 1, with m = sketch_size + 1.
 
     >>> frequent_directions(np.eye(4), sketch_size=1)
     2.0

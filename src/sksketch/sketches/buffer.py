@@ -29,6 +29,7 @@ class RowBuffer:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self._storage: Array | None = None
+        self._scratch: Array | None = None
         self._used = 0
 
     def allocate(self, n_features: int, dtype: np.dtype[Any]) -> RowBuffer:
@@ -37,9 +38,21 @@ class RowBuffer:
         # A wrapper may ask for an answer with a few rows more than the capacity.
         slack = max(1, SLACK_BYTES // (n_features * dtype.itemsize))
         self._storage = aligned_empty((self.capacity + slack, n_features), dtype)
+        self._scratch = None
         if held is not None:
             self._storage[: len(held)] = held
         return self
+
+    def scratch(self, n_rows: int) -> Array:
+        """Return room for so many rows in single precision.
+
+        It is kept, since the pages of a new array of this size cost as much as filling it.
+        """
+        assert self._storage is not None
+        if self._scratch is None or len(self._scratch) < n_rows:
+            shape = max(n_rows, len(self._storage)), self._storage.shape[1]
+            self._scratch = aligned_empty(shape, np.dtype(np.float32))
+        return self._scratch[:n_rows]
 
     def __getstate__(self) -> tuple[int, Array | None]:
         """Return the waiting rows alone, without the room for more, for copies and pickles."""

@@ -11,7 +11,7 @@ from sksketch._typing import Array
 from sksketch.arrays.linalg import aligned_empty, eigh_descending
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State
-from sksketch.sketches.base import Answer, Sketch, megabytes
+from sksketch.sketches.base import Answer, Sketch, check_ridge, megabytes
 from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.certificate import certify
 from sksketch.sketches.forgetting import aged, decay_factor
@@ -52,7 +52,7 @@ class ExactCovariance(Sketch):
         decay: float | None = None,
         half_life: float | None = None,
     ) -> None:
-        self.initial_ridge = float(initial_ridge)
+        self.initial_ridge = check_ridge(initial_ridge)
         self.decay = decay_factor(decay, half_life)
         self._buffer = RowBuffer(BUFFER_ROWS)
         self._accumulated: Array | None = None

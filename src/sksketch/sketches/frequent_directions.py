@@ -9,7 +9,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.persistence import State
 from sksketch.sketches import planning
-from sksketch.sketches.base import Answer, Sketch
+from sksketch.sketches.base import Answer, Sketch, check_ridge
 from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.forgetting import aged, decay_factor
@@ -68,8 +68,8 @@ class FrequentDirections(Sketch):
 
     Notes
     -----
-    The guarantees are those of Luo et al. (2019), JMLR 20(45), Theorems 1 to 4, with
-    m = sketch_size + 1. They follow from 0 <= A'A - B'B <= shrinkage I, which survives
+    The guarantees are those of Luo et al. (2019), JMLR 20(45), equation 1 and Theorems 2 to 4,
+    with m = sketch_size + 1. They follow from 0 <= A'A - B'B <= shrinkage I, which survives
     concatenation and merging. We depart from the paper in that the buffer holds more
     than 2 m rows (fewer shrinks lose less), the ridge is computed when the sketch is
     read, and a buffer of full rank also raises the lower bound on what was lost.
@@ -100,9 +100,7 @@ class FrequentDirections(Sketch):
         self.rule = _one_of("rule", rule, RULES)
         self.fraction = _in_unit_interval("fraction", fraction)
         self.solver = _one_of("solver", solver, planning.SOLVERS)
-        if not 0 <= initial_ridge < np.inf:
-            raise ValueError(f"initial_ridge must be finite and >= 0, got {initial_ridge!r}")
-        self.initial_ridge = float(initial_ridge)
+        self.initial_ridge = check_ridge(initial_ridge)
         self.decay = decay_factor(decay, half_life)
         if buffer_rows is not None and _positive_int("buffer_rows", buffer_rows) <= sketch_size:
             raise ValueError(
@@ -175,7 +173,8 @@ class FrequentDirections(Sketch):
 
     def _compressed(self, block: Array) -> Memory:
         older = self._memory.scaled(self.decay ** len(block))
-        return compress(older, aged(block, self.decay), self._settings())
+        rows = aged(block, self.decay)
+        return compress(older, rows, self._settings(), self._buffer.scratch)
 
     def fresh(self) -> Self:
         """Return an empty sketch with the same options."""
@@ -216,7 +215,7 @@ class FrequentDirections(Sketch):
         self._memory = self._memory.with_losses_of(theirs)
         if self.decay < 1.0:
             rows = theirs.matrix.astype(self.dtype, copy=False)
-            self._memory = compress(self._memory, rows, self._settings())
+            self._memory = compress(self._memory, rows, self._settings(), self._buffer.scratch)
         else:
             self._take(theirs.matrix)
 
@@ -226,9 +225,8 @@ class FrequentDirections(Sketch):
         """All that is remembered, the waiting rows and ``extra`` included, as one memory."""
         if self._exact is not None:
             exact = self._exact._answer(extra).summary
-            rows = np.sqrt(exact.eigenvalues)[:, None] * exact.components
             ledger = Ledger(squared_norm=exact.squared_norm, allowance=exact.error_bound)
-            return self._memory.with_rows(rows.astype(self.dtype), exact.eigenvalues, ledger)
+            return self._memory.with_rows(exact.components, exact.eigenvalues, ledger)
         waiting = self._buffer.with_extra(extra)
         return self._compressed(waiting) if len(waiting) else self._memory
 

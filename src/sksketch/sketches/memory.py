@@ -55,6 +55,8 @@ class Memory:
         ``G A'A`` for the probes G, if they are kept.
     probe_seed : int
         Seed of those probes.
+    components : array of shape (rank, n_features) or None
+        The rows of B at unit length, where they are known to be orthonormal.
     """
 
     matrix: Array
@@ -64,6 +66,7 @@ class Memory:
     graded: bool = False
     image: Array | None = None
     probe_seed: int = 0
+    components: Array | None = None
 
     @classmethod
     def empty(cls, n_features: int, dtype: np.dtype[Any], sketch_size: int) -> Memory:
@@ -110,13 +113,19 @@ class Memory:
             probe_seed=other.probe_seed,
         )
 
-    def with_rows(self, matrix: Array, eigenvalues: Array, rows: Ledger) -> Memory:
+    def with_rows(self, components: Array, eigenvalues: Array, rows: Ledger) -> Memory:
         """Return this memory of nothing but losses with kept rows and their ledger added."""
+        matrix = (np.sqrt(eigenvalues)[:, None] * components).astype(components.dtype)
         image = self.image
         if image is not None:
             image = image + probe_image(matrix, self.probe_seed)
         return replace(
-            self, matrix=matrix, eigenvalues=eigenvalues, ledger=self.ledger + rows, image=image
+            self,
+            matrix=matrix,
+            eigenvalues=eigenvalues,
+            ledger=self.ledger + rows,
+            image=image,
+            components=components,
         )
 
     def without_rows(self) -> Memory:
@@ -162,8 +171,13 @@ def probe_image(rows: Array, seed: int) -> Array:
     return np.asarray((probes(rows, seed) @ rows.T) @ rows, dtype=np.float64)
 
 
-def compress(memory: Memory, rows: Array, settings: Settings) -> Memory:
-    """Return the memory after ``rows`` as well; changes nothing it was given."""
+def compress(
+    memory: Memory, rows: Array, settings: Settings, scratch: Callable[[int], Array]
+) -> Memory:
+    """Return the memory after ``rows`` as well; changes nothing it was given.
+
+    ``scratch(n)`` lends room for n rows in single precision.
+    """
     gained = squared_norm(rows)
     total = squared_norm(memory.matrix) + gained
     if total == 0.0:
@@ -188,6 +202,7 @@ def compress(memory: Memory, rows: Array, settings: Settings) -> Memory:
         failure_probability=settings.failure_probability / (2 * index**2),
         seed=settings.seed,
         index=index,
+        scratch=scratch,
     )
     few = task.n_rows <= EXACT_BELOW * memory.sketch_size
     shrunk = SOLVERS["exact" if few else settings.route](task)

@@ -9,12 +9,12 @@ SOLVERS = ("auto", "exact", "block", "covariance")
 # Rows between shrinks: of the exact solver, as multiples of sketch_size or at least so many ...
 EXACT_MULTIPLE, EXACT_ROWS = 2, 64
 # ... and of the block solver, where more rows mean fewer shrinks and less error.
-BLOCK_MULTIPLES, BLOCK_BYTES = (16, 48), 24 << 20
+BLOCK_MULTIPLES, BLOCK_BYTES = (20, 48), 24 << 20
 # Where even the fewest rows would fill this, the exact solver's smaller buffer is used.
 LARGEST_BUFFER = 1 << 30
 
 # Below this many columns per kept row, A'A costs about as much as a sketch and has no error.
-COVARIANCE_COLUMNS = 14
+COVARIANCE_COLUMNS = 12
 
 
 def choose(solver: str, n_features: int, sketch_size: int) -> str:

@@ -77,7 +77,7 @@ def read_out(
     ledger = memory.ledger
     total = ledger.squared_norm
     n_features = memory.matrix.shape[1]
-    kept, components = _components(memory.matrix)
+    kept, components = _components(memory)
     if isinstance(correction, str):
         shift = min(SHIFTS[correction](memory), memory.upper)
     else:
@@ -114,10 +114,11 @@ def read_out(
     return Answer(summary, certificate)
 
 
-def _components(matrix: Array) -> tuple[Array, Array]:
+def _components(memory: Memory) -> tuple[Array, Array]:
     """Return the eigenvalues of B'B and orthonormal rows, without those of rounding size."""
-    if not len(matrix):
-        return np.zeros(0), matrix
+    matrix = memory.matrix
+    if not len(matrix) or memory.components is not None:
+        return memory.eigenvalues, matrix if memory.components is None else memory.components
     singular_values, V = thin_svd(matrix)
     keep = singular_values > max(matrix.shape) * np.finfo(matrix.dtype).eps * singular_values[0]
     return singular_values[keep] ** 2, V[keep].astype(matrix.dtype, copy=False)

@@ -26,7 +26,7 @@ from sksketch.arrays.random import stream
 
 OVERSAMPLING = 8
 PROBES = 8
-DEPTH = 6
+DEPTH = 7
 MAX_PASSES = 4
 
 # A cold start looks at this many sketch sizes of rows first.
@@ -68,6 +68,7 @@ class Task:
     failure_probability: float
     seed: int
     index: int
+    scratch: Callable[[int], Array]
 
     @property
     def n_rows(self) -> int:
@@ -203,21 +204,26 @@ class _Single:
 
     def __init__(self, task: Task) -> None:
         self.scale = 1.0 / np.sqrt(task.squared_norm) if task.squared_norm > 0 else 1.0
-        self.kept = self._cast(task.kept)
-        self.rows = self._cast(task.rows)
+        self.kept = self.cast(task.kept)
+        self.rows = self.cast(task.rows, task.scratch(len(task.rows)))
 
-    def _cast(self, rows: Array) -> Array:
-        out = np.empty(rows.shape, dtype=np.float32)
+    def cast(self, rows: Array, out: Array | None = None) -> Array:
+        """Return ``rows`` scaled, in single precision."""
+        out = np.empty(rows.shape, dtype=np.float32) if out is None else out
         np.multiply(rows, rows.dtype.type(self.scale), out=out, casting="same_kind")
         return out
 
 
 def _first_rows(task: Task) -> Array:
-    """Return the principal directions of the kept rows and the first of the new ones."""
+    """Return the principal directions of the kept rows and the first of the new ones.
+
+    A few more than will be kept, which mostly saves the second pass of a cold start.
+    """
     P = np.concatenate([task.kept, task.rows[: WARM_UP * task.sketch_size]])
     spectrum, U = eigh_descending(gram(P))
-    keep = spectrum[: task.sketch_size] > GRAM_RESOLUTION * max(spectrum[0], 0.0)
-    return np.asarray(U[:, : task.sketch_size][:, keep].T.astype(P.dtype) @ P)
+    wanted = task.sketch_size + task.sketch_size // 3
+    keep = spectrum[:wanted] > GRAM_RESOLUTION * max(spectrum[0], 0.0)
+    return np.asarray(U[:, :wanted][:, keep].T.astype(P.dtype) @ P)
 
 
 def _one_pass(
@@ -262,7 +268,7 @@ def _measure_loss(
     # Each pass may fail on its own, so their probabilities add up to the whole.
     chance = task.failure_probability / 2**passes
     noise = SINGLE_NOISE * largest
-    apply = _loss_operator(single.kept, single.rows, single._cast(matrix), 1.0)
+    apply = _loss_operator(single.kept, single.rows, single.cast(matrix), 1.0)
     top = top_eigenvalue(apply, probes.astype(np.float32), chance, DEPTH)
     scale = single.scale**-2
     if top.estimate * scale < noise / SINGLE_ACCURACY:

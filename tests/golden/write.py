@@ -1,0 +1,104 @@
+"""Write one small file of every kind, and what it must answer, for this release.
+
+Run ``python tests/golden/write.py`` once before a release. Files of released versions are
+never written again: whatever changes later must still read them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sksketch
+from sksketch import Centered, ExactCovariance, FrequentDirections, StreamingPCA, StreamingSVD
+
+HERE = Path(__file__).parent
+WIDTH = 12
+EXACT = {"solver": "exact", "buffer_rows": 20}
+# 64 rows at a time, so that few rows wait after a multiple of that.
+BLOCK = {"solver": "block", "buffer_rows": 68}
+
+
+def rows(n_rows: int, dtype: type = np.float64) -> Any:
+    """Return rows by a formula, the same on every machine."""
+    i, j = np.arange(n_rows)[:, None], np.arange(WIDTH)
+    return (np.sin(1.0 + 0.7 * i * (j + 1) + 0.3 * i * i) / (j + 1) + 0.5).astype(dtype)
+
+
+# Each with the number of rows it has seen.
+MAKERS: dict[str, tuple[int, Callable[[], Any]]] = {
+    "fd-exact": (90, lambda: FrequentDirections(4, **EXACT)),
+    "fd-exact-float32": (90, lambda: FrequentDirections(4, **EXACT)),
+    "fd-block": (198, lambda: FrequentDirections(4, seed=3, **BLOCK)),
+    "fd-covariance": (517, lambda: FrequentDirections(4, solver="covariance")),
+    "fd-energy": (90, lambda: FrequentDirections(4, correction="energy", **EXACT)),
+    "fd-growing": (90, lambda: FrequentDirections(2, tol=0.01, max_sketch_size=9, **EXACT)),
+    "fd-forgetting": (
+        90,
+        lambda: FrequentDirections(
+            4, half_life=30.0, rule="parameterized", fraction=0.6, initial_ridge=0.5, **EXACT
+        ),
+    ),
+    "fd-empty": (0, lambda: FrequentDirections(4)),
+    "exact": (517, ExactCovariance),
+    "centered-fd-exact": (260, lambda: Centered(FrequentDirections(4, **EXACT))),
+    "centered-fd-block": (262, lambda: Centered(FrequentDirections(4, **BLOCK))),
+    "centered-exact": (517, lambda: Centered(ExactCovariance(decay=0.99))),
+    "pca": (517, lambda: StreamingPCA(3, whiten=True)),
+    "pca-rfd": (517, lambda: StreamingPCA(3, sketch="rfd", sketch_size=5)),
+    "svd": (517, lambda: StreamingSVD(0.9)),
+}
+
+
+def make(name: str) -> Any:
+    """Build what the file of that name holds."""
+    n_rows, factory = MAKERS[name]
+    made = factory()
+    if n_rows:
+        X = rows(n_rows, np.float32 if "float32" in name else np.float64)
+        made = made.partial_fit(X) if isinstance(made, (StreamingPCA, StreamingSVD)) else made
+        made = made.update(X) if isinstance(made, sksketch.Sketch) else made
+    return made
+
+
+def answers(made: Any) -> dict[str, Any]:
+    """Return the numbers that a file must still give when it is read."""
+    sketch = getattr(made, "sketch_", made)
+    found: dict[str, Any] = {"kind": made.kind, "n_rows_seen": sketch.n_rows_seen}
+    if sketch.n_features is None:
+        return found
+    summary, certificate = sketch.summary(), sketch.certificate()
+    found |= {
+        "dtype": str(summary.components.dtype),
+        "operator": summary.to_dense().tolist(),
+        "error_bound": summary.error_bound,
+        "confidence": summary.confidence,
+        "squared_norm": summary.squared_norm,
+        "eigenvalue_intervals": certificate.eigenvalues.tolist(),
+    }
+    if isinstance(sketch, Centered):
+        found["mean"] = sketch.mean.tolist()
+    if made is not sketch:
+        found["transformed"] = made.transform(rows(3)).tolist()
+        found["explained_variance"] = made.explained_variance_.tolist()
+    return found
+
+
+def main() -> None:
+    """Write the files of this version."""
+    folder = HERE / sksketch.__version__
+    folder.mkdir(exist_ok=True)
+    expected = {}
+    for name in MAKERS:
+        made = make(name)
+        made.save(folder / f"{name}.sks")
+        expected[name] = answers(made)
+    (folder / "expected.json").write_text(json.dumps(expected))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Files of every released version are read forever."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import laws
+import sksketch
+from golden import write
+from sksketch.sketches.catalog import KINDS
+
+FOLDER = Path(__file__).parent / "golden"
+FILES = sorted(FOLDER.glob("*/*.sks"))
+IDS = [f"{path.parent.name} {path.stem}" for path in FILES]
+each_file = pytest.mark.parametrize("path", FILES, ids=IDS)
+
+
+def expected(path):
+    return json.loads((path.parent / "expected.json").read_text())[path.stem]
+
+
+@each_file
+def test_old_files_give_their_old_answers(path):
+    loaded = sksketch.load(path)
+    found = write.answers(loaded)
+    wanted = expected(path)
+    assert wanted.keys() <= found.keys()
+    for name, value in wanted.items():
+        if isinstance(value, str):
+            assert found[name] == value, name
+        else:
+            # float32 components are compared as such.
+            rtol = 1e-5 if wanted["dtype" if "dtype" in wanted else "kind"] == "float32" else 1e-9
+            scale = np.abs(value).max(initial=0.0)
+            np.testing.assert_allclose(
+                found[name], value, rtol=rtol, atol=rtol * scale, err_msg=name
+            )
+
+
+@each_file
+def test_old_files_go_on(path):
+    loaded = sksketch.load(path)
+    n_rows = expected(path)["n_rows_seen"]
+    n_more = 300
+    X = write.rows(n_rows + n_more)
+    if isinstance(loaded, sksketch.Sketch):
+        sketch = loaded.update(X[n_rows:])
+    else:
+        sketch = loaded.partial_fit(X[n_rows:]).sketch_
+    assert sketch.n_rows_seen == n_rows + n_more
+    if "float32" in path.stem:
+        X = X.astype(np.float32)
+    seen = laws.Rows(write.WIDTH).update(X, decay=sketch.decay)
+    A = seen.matrix(centered=isinstance(sketch, sksketch.Centered))
+    laws.bound_is_true(sketch, A.astype(X.dtype))
+
+
+@each_file
+def test_files_are_small(path):
+    assert path.stat().st_size < 20_000
+
+
+def test_every_kind_has_a_file():
+    kinds = {expected(path)["kind"] for path in FILES if path.parent.name == sksketch.__version__}
+    assert set(KINDS) <= kinds
+    assert {"streaming-pca", "streaming-svd"} <= kinds
+    assert set(write.MAKERS) <= {path.stem for path in FILES}
+
+
+@pytest.mark.parametrize("name", write.MAKERS)
+def test_this_release_writes_what_it_has_written(name):
+    wanted = json.loads((FOLDER / sksketch.__version__ / "expected.json").read_text())[name]
+    found = write.answers(write.make(name))
+    for key in ("error_bound", "squared_norm", "n_rows_seen"):
+        if key in wanted:
+            # Directions in single precision differ between BLAS libraries.
+            assert found[key] == pytest.approx(wanted[key], rel=1e-4, abs=1e-9)
