@@ -110,10 +110,13 @@ def _lanczos(
         for Q in basis + basis[::-1]:
             W = W - W.dtype.type(_inner(W, Q)) * Q
         rest = float(np.linalg.norm(W))
-        if rest <= rounding * length:
+        if rest == 0.0:
             break
         off_diagonal.append(rest)
         basis.append(W / W.dtype.type(rest))
+        if rest <= rounding * length:
+            # Only rounding is left, or something smaller; as a last step it is still a bound.
+            break
     return basis, diagonal, off_diagonal
 
 

@@ -29,7 +29,9 @@ def as_rows(X: Any, *, n_features: int | None = None) -> Any:
     """
     if sp.issparse(X):
         rows: Any = sp.csr_array(X)
-        rows.sum_duplicates()
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
     else:
         rows = _as_dense(X)
     if rows.dtype.kind in "biu":
@@ -91,18 +93,16 @@ def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
     >>> squared_row_norms(np.array([[3.0, 4.0]]), np.dtype(np.float64))
     array([25.])
     """
-    if sp.issparse(rows):
-        data = rows.data.astype(np.float64, copy=False)
-        sums = np.concatenate([[0.0], np.cumsum(data * data)])
-        norms = sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
-        finite = bool(np.isfinite(sums[-1]))
-    elif rows.dtype == np.float64:
-        norms = np.vecdot(rows, rows)
-        finite = bool(np.isfinite(norms.sum()))
-    else:
-        norms = np.concatenate([np.vecdot(c, c) for c in dense_chunks(rows, np.dtype(np.float64))])
-        finite = bool(np.isfinite(norms.sum()))
-    if not finite or norms.max() > LARGEST_SQUARED_NORM[dtype]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sp.issparse(rows):
+            norms = np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
+        elif rows.dtype == np.float64:
+            norms = np.vecdot(rows, rows)
+        else:
+            pieces = dense_chunks(rows, np.dtype(np.float64))
+            norms = np.concatenate([np.vecdot(piece, piece) for piece in pieces])
+    # A NaN fails this comparison, too.
+    if not norms.max() <= LARGEST_SQUARED_NORM[dtype]:
         raise ValueError(_complaint(rows, dtype))
     return np.asarray(norms)
 

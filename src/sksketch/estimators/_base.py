@@ -171,7 +171,7 @@ class SketchEstimator(BaseEstimator):
         state = State(self.kind, self.version, meta, {}).with_inner("sketch", self.sketch_.state())
         for name, value in params.items():
             if isinstance(value, Sketch):
-                state = state.with_inner(f"template.{name}", value.fresh().state())
+                state = state.with_inner(f"template_{name}", value.fresh().state())
         return state
 
     @classmethod
@@ -188,13 +188,10 @@ class SketchEstimator(BaseEstimator):
             for name, value in meta.items()
             if name.startswith("param.")
         }
-        params |= {
-            name.removeprefix("template.").removesuffix(".kind"): load_sketch(
-                state.inner(name.removesuffix(".kind"))
-            )
-            for name in meta
-            if name.startswith("template.") and name.count(".") == 2 and name.endswith(".kind")
-        }
+        # A sketch given as a parameter was stored beside the others, empty.
+        for name in cls().get_params(deep=False):
+            if f"template_{name}.kind" in meta:
+                params[name] = load_sketch(state.inner(f"template_{name}"))
         estimator = cls(**params)
         estimator.sketch_ = load_sketch(state.inner("sketch"))
         estimator.n_features_in_ = meta["n_features_in"]

@@ -121,7 +121,7 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         n_rows, n_features = self.sketch_.n_rows_seen, summary.n_features
         # Centering takes one dimension, and rows beyond the data's rank carry only the ridge.
         rank = min(summary.rank, max(n_rows - self._centered, 1), n_features)
-        per_row = 1.0 / max(self._total_weight() - self._centered, 1.0)
+        per_row = 1.0 / max(self.sketch_.total_weight - self._centered, 1.0)
         # What the sketch lost is known only as a bound, so an estimate may not exceed the total.
         total = summary.squared_norm * per_row
         values = (summary.eigenvalues[:rank] + self._shift(summary.ridge)) * per_row
@@ -140,9 +140,6 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Return the part of the summary's ridge that stands for lost energy."""
         inner = self.sketch_.sketch if isinstance(self.sketch_, Centered) else self.sketch_
         return float(ridge - getattr(inner, "initial_ridge", 0.0))
-
-    def _total_weight(self) -> float:
-        raise NotImplementedError
 
     @property
     def components_(self) -> Array:
@@ -168,7 +165,7 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def singular_values_(self) -> Array:
         """Norms of the rows' coordinates along each component."""
         spectrum = self._spectrum()
-        degrees = max(self._total_weight() - self._centered, 1.0)
+        degrees = max(self.sketch_.total_weight - self._centered, 1.0)
         values: Array = np.sqrt(spectrum.variances.astype(np.float64) * degrees)
         return values.astype(spectrum.variances.dtype)
 

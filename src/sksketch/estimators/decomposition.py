@@ -90,10 +90,6 @@ class StreamingPCA(StreamingDecomposition):
                 "or stream single rows with partial_fit"
             )
 
-    def _total_weight(self) -> float:
-        assert isinstance(self.sketch_, Centered)
-        return self.sketch_.total_weight
-
     @property
     def mean_(self) -> Array:
         """Mean of the rows."""
@@ -106,7 +102,7 @@ class StreamingPCA(StreamingDecomposition):
     def var_(self) -> float:
         """Total variance of the rows."""
         total = self.sketch_.squared_norm
-        return total / max(self._total_weight() - 1.0, 1.0)
+        return total / max(self.sketch_.total_weight - 1.0, 1.0)
 
     def _offset(self) -> Array | None:
         return self.mean_
@@ -198,6 +194,3 @@ class StreamingSVD(StreamingDecomposition):
 
     kind = "streaming-svd"
     _centered = False
-
-    def _total_weight(self) -> float:
-        return float(self.sketch_.n_rows_seen)

@@ -20,6 +20,7 @@ from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State, write_state
 from sksketch.sketches.certificate import Certificate
+from sksketch.sketches.forgetting import accumulated_weight
 
 
 class Answer(NamedTuple):
@@ -53,6 +54,7 @@ class Sketch(ABC):
     n_features: int | None = None
     n_rows_seen: int = 0
     dtype: np.dtype[Any] | None = None
+    total_weight: float = 0.0
     decay: float = 1.0
 
     def update(self, X: Any, weights: Any = None) -> Self:
@@ -78,6 +80,8 @@ class Sketch(ABC):
         if self.n_features is None:
             self._begin(rows.shape[1], dtype)
         self.n_rows_seen += rows.shape[0]
+        counted = np.ones(rows.shape[0]) if weights is None else weights
+        self.total_weight = accumulated_weight(self.total_weight, counted, self.decay)
         start = 0
         for chunk in dense_chunks(rows, dtype):
             part = None if weights is None else weights[start : start + len(chunk)]
@@ -148,6 +152,7 @@ class Sketch(ABC):
                 self._begin(other.n_features, other.dtype)
             self._absorb(other.copy() if other is self else other)
             self.n_rows_seen += other.n_rows_seen
+            self.total_weight += other.total_weight
         return self
 
     def __or__(self, other: Self) -> Self:

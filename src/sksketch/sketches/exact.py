@@ -151,6 +151,7 @@ class ExactCovariance(Sketch):
             "initial_ridge": self.initial_ridge,
             "decay": self.decay,
             "n_rows_seen": self.n_rows_seen,
+            "total_weight": self.total_weight,
             "n_features": self.n_features,
             "dtype": None if self.dtype is None else str(self.dtype),
         }
@@ -173,6 +174,7 @@ class ExactCovariance(Sketch):
             if "accumulated" in state.arrays:
                 sketch._accumulated = state.arrays["accumulated"].T
         sketch.n_rows_seen = meta["n_rows_seen"]
+        sketch.total_weight = meta["total_weight"]
         return sketch
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.signal import lfilter
 
 from sksketch._typing import Array
 
@@ -33,6 +34,16 @@ def age_weights(n_rows: int, decay: float) -> Array:
     array([0.25, 0.5 , 1.  ])
     """
     return np.asarray(decay ** np.arange(n_rows - 1, -1, -1, dtype=np.float64))
+
+
+def accumulated_weight(before: float, weights: Array, decay: float) -> float:
+    """Return the total weight after more rows, the same however they were cut into blocks.
+
+    >>> accumulated_weight(1.0, np.array([1.0, 2.0]), decay=0.5)
+    2.75
+    """
+    # One after the other, so that no order of summation depends on the blocks.
+    return float(lfilter([1.0], [1.0, -decay], weights, zi=[decay * before])[0][-1])
 
 
 def aged(rows: Array, decay: float) -> Array:

@@ -290,7 +290,8 @@ class FrequentDirections(Sketch):
     def state(self) -> State:
         """Return the kept rows, the waiting rows, the ledger and the options."""
         meta = {f"option.{name}": getattr(self, name) for name in self._OPTIONS}
-        meta |= {"n_rows_seen": self.n_rows_seen, "n_features": self.n_features}
+        meta |= {"n_rows_seen": self.n_rows_seen, "total_weight": self.total_weight}
+        meta |= {"n_features": self.n_features}
         meta |= {"dtype": None if self.dtype is None else str(self.dtype)}
         meta |= {"capacity": self._buffer.capacity} | self._memory.numbers()
         arrays = self._memory.arrays()
@@ -314,6 +315,7 @@ class FrequentDirections(Sketch):
                 sketch._buffer.resize(meta["capacity"])
                 sketch._buffer.restore(state.arrays["buffer"])
         sketch.n_rows_seen = meta["n_rows_seen"]
+        sketch.total_weight = meta["total_weight"]
         return sketch
 
 

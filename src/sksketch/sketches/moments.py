@@ -82,11 +82,6 @@ class Centered(Sketch):
         self._require_rows()
         return self._with_tile()[1]
 
-    @property
-    def total_weight(self) -> float:
-        """Sum of the weights of the rows seen so far, after forgetting."""
-        return 0.0 if self.n_features is None else self._with_tile()[2]
-
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         super()._begin(n_features, dtype)
         self.sketch._begin(n_features, dtype)
@@ -195,7 +190,8 @@ class Centered(Sketch):
             "n_rows_seen": self.n_rows_seen,
             "n_features": self.n_features,
             "dtype": None if self.dtype is None else str(self.dtype),
-            "total_weight": self._weight,
+            "total_weight": self.total_weight,
+            "flushed_weight": self._weight,
         }
         arrays = {}
         if self._mean is not None:
@@ -226,6 +222,7 @@ class Centered(Sketch):
             centered._tile.restore(state.arrays["tile"])
             centered._tile_weights.restore(state.arrays["tile_weights"])
         centered.sketch = sketch
-        centered._weight = meta["total_weight"]
+        centered._weight = meta["flushed_weight"]
+        centered.total_weight = meta["total_weight"]
         centered.n_rows_seen = meta["n_rows_seen"]
         return centered
