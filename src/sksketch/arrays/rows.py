@@ -77,10 +77,9 @@ def _as_dense(X: Any) -> Array:
         return np.asarray(frame.to_numpy())
     try:
         return np.asarray(X)
-    except ValueError as error:
+    except ValueError:
         raise ValueError(
-            f"could not read a {type(X).__name__} as rows of numbers ({error}); "
-            "pass rows of equal length"
+            f"could not read a {type(X).__name__} as rows of numbers; pass rows of equal length"
         ) from None
 
 
@@ -133,7 +132,9 @@ def as_weights(weights: Any, n_rows: int) -> Array | None:
     try:
         values = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"expected {n_rows} weights as numbers, got {weights!r:.80}") from None
+        raise TypeError(
+            f"expected {n_rows} weights as numbers, got a {type(weights).__name__} of other things"
+        ) from None
     if values.shape != (n_rows,):
         raise ValueError(
             f"got weights of shape {values.shape}, expected one weight for each of {n_rows} rows"
@@ -141,6 +142,17 @@ def as_weights(weights: Any, n_rows: int) -> Array | None:
     if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError("weights must be finite and not negative; drop or repair those rows")
     return values
+
+
+def check_weighted_norms(norms: Array, weights: Array, dtype: np.dtype[Any]) -> None:
+    """Refuse weights with which rows of the given squared norms would overflow."""
+    with np.errstate(over="ignore"):
+        largest = float((norms * weights).max())
+    if not largest <= LARGEST_SQUARED_NORM[dtype]:
+        raise ValueError(
+            f"weights up to {weights.max():.3g} make the squares of the rows overflow {dtype}; "
+            "rescale the weights"
+        )
 
 
 def dense_chunks(rows: Any, dtype: np.dtype[Any], chunk_rows: int | None = None) -> Iterator[Array]:

@@ -15,6 +15,8 @@ from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.persistence import State, write_state
 from sksketch.sketches import Certificate, Sketch, load_sketch
 
+_COLUMNS = ("n_features_in_", "feature_names_in_")
+
 
 class SketchEstimator(BaseEstimator):
     """An estimator that owns one sketch; everything else is read from it on demand."""
@@ -45,12 +47,19 @@ class SketchEstimator(BaseEstimator):
         -------
         self
         """
-        rows = self._validate(X, reset=True)
-        self._check_enough(rows)
-        if sample_weight is not None and not np.asarray(sample_weight).any():
-            raise ValueError("all sample weights are zero, expected some rows to count")
-        sketch = self._new_sketch(rows.shape[1])
-        self._update(sketch, rows, sample_weight)
+        columns = {name: vars(self)[name] for name in _COLUMNS if name in vars(self)}
+        try:
+            rows = self._validate(X, reset=True)
+            self._check_enough(rows)
+            if sample_weight is not None and not np.asarray(sample_weight).any():
+                raise ValueError("all sample weights are zero, expected some rows to count")
+            self._update(self._new_sketch(rows.shape[1]), rows, sample_weight)
+        except BaseException:
+            # The former fit stands, so its columns must stand as well.
+            for name in _COLUMNS:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(columns)
+            raise
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

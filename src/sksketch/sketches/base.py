@@ -13,6 +13,7 @@ from sksketch.arrays.rows import (
     LARGEST_SQUARED_NORM,
     as_rows,
     as_weights,
+    check_weighted_norms,
     dense_chunks,
     squared_row_norms,
 )
@@ -76,7 +77,9 @@ class Sketch(ABC):
         rows = as_rows(X, n_features=self.n_features)
         weights = as_weights(weights, rows.shape[0])
         dtype = self.dtype or np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
-        squared_row_norms(rows, dtype)
+        norms = squared_row_norms(rows, dtype)
+        if weights is not None:
+            check_weighted_norms(norms, weights, dtype)
         if self.n_features is None:
             self._begin(rows.shape[1], dtype)
         self.n_rows_seen += rows.shape[0]
