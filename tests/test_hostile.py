@@ -238,3 +238,27 @@ def test_one_liners_end_in_one_clear_sentence(name, tmp_path):
     assert "Warning" not in done.stderr
     assert "During handling" not in done.stderr
     assert "direct cause" not in done.stderr
+
+
+def test_an_interrupted_update_is_not_passed_over(monkeypatch, tmp_path):
+    rows = np.random.default_rng(0).standard_normal((200, 6))
+    sketch = sksketch.FrequentDirections(4, solver="exact").update(rows)
+
+    def interrupt(self, block):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sksketch.FrequentDirections, "_compressed", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            sketch.update(rows)
+    for use in (
+        sketch.summary,
+        sketch.certificate,
+        lambda: sketch.update(rows),
+        lambda: sketch.merge(sksketch.FrequentDirections(4)),
+        lambda: sksketch.FrequentDirections(4).merge(sketch),
+        lambda: sketch.save(tmp_path / "half.sks"),
+    ):
+        with pytest.raises(RuntimeError, match="interrupted"):
+            use()
+    assert not list(tmp_path.iterdir())

@@ -57,6 +57,7 @@ class Sketch(ABC):
     dtype: np.dtype[Any] | None = None
     total_weight: float = 0.0
     decay: float = 1.0
+    _interrupted: bool = False
 
     def update(self, X: Any, weights: Any = None) -> Self:
         """Take in a block of rows, or a single row.
@@ -74,12 +75,16 @@ class Sketch(ABC):
         self
             Unchanged if the block is refused.
         """
+        self._require_whole()
         rows = as_rows(X, n_features=self.n_features)
         weights = as_weights(weights, rows.shape[0])
-        dtype = self.dtype or np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
+        dtype = self.dtype
+        if dtype is None:
+            dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
         norms = squared_row_norms(rows, dtype)
         if weights is not None:
             check_weighted_norms(norms, weights, dtype)
+        self._interrupted = True
         if self.n_features is None:
             self._begin(rows.shape[1], dtype)
         self.n_rows_seen += rows.shape[0]
@@ -90,7 +95,16 @@ class Sketch(ABC):
             part = None if weights is None else weights[start : start + len(chunk)]
             self._take_weighted(chunk, part)
             start += len(chunk)
+        self._interrupted = False
         return self
+
+    def _require_whole(self) -> None:
+        """Refuse to go on from an update or merge that was stopped half way."""
+        if self._interrupted:
+            raise RuntimeError(
+                f"an update of this {type(self).__name__} was interrupted and left part of a block "
+                "in it; load the last saved one or build it again"
+            )
 
     def _take_weighted(self, rows: Array, weights: Array | None) -> None:
         """Add checked dense rows, each scaled by the root of its weight."""
@@ -149,13 +163,17 @@ class Sketch(ABC):
             )
         if (reason := self._refusal(other)) is not None:
             raise NotMergeableError(f"cannot merge: {reason}")
+        self._require_whole()
+        other._require_whole()
         if other.n_features is not None:
             assert other.dtype is not None
+            self._interrupted = True
             if self.n_features is None:
                 self._begin(other.n_features, other.dtype)
             self._absorb(other.copy() if other is self else other)
             self.n_rows_seen += other.n_rows_seen
             self.total_weight += other.total_weight
+            self._interrupted = False
         return self
 
     def __or__(self, other: Self) -> Self:
@@ -225,10 +243,12 @@ class Sketch(ABC):
 
     def save(self, path: PathLike) -> None:
         """Write the sketch to one file, atomically; `sksketch.load` reads it back."""
+        self._require_whole()
         write_state(self.state(), path)
 
     def _require_rows(self) -> int:
         """Return the number of columns, or say that there is nothing to read yet."""
+        self._require_whole()
         if self.n_features is None:
             raise ValueError(
                 f"this {type(self).__name__} has seen no rows yet; call update before reading it"
