@@ -75,11 +75,12 @@ class ExactCovariance(Sketch):
 
     def matrix(self) -> Array:
         """Return A'A as a dense symmetric array."""
+        self._require_rows()
         return _symmetric(self._upper())
 
     def _upper(self, extra: Array | None = None) -> Array:
         """A'A with the waiting rows and ``extra``; only the upper triangle is meant."""
-        C = _zeros(self._require_rows())
+        C = _zeros(self._buffer.rows.shape[1])
         if self._accumulated is not None:
             C[...] = self._accumulated
         waiting = self._buffer.with_extra(extra)
@@ -88,6 +89,7 @@ class ExactCovariance(Sketch):
         return C
 
     def _answer(self, extra: Array | None = None) -> Answer:
+        self._require_rows()
         if extra is not None:
             return self._solve(extra)
         if self._cached is None:

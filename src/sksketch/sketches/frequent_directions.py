@@ -164,8 +164,9 @@ class FrequentDirections(Sketch):
         if self._exact is not None:
             self._exact._take(rows)
             return
-        if self.decay == 1.0 and not (np.vecdot(rows, rows) > 0).all():
-            # A row of zeros must not bring the next shrink nearer.
+        # A row of zeros must not bring the next shrink nearer. Most rows show in their first
+        # entry that they are none.
+        if self.decay == 1.0 and not rows[:, 0].all():
             rows = rows[rows.any(axis=1)]
         for block in self._buffer.fill(rows):
             self._memory = self._compressed(block)

@@ -36,6 +36,9 @@ WARM_UP = 2
 # more than the given part of the loss, double precision takes over.
 SINGLE_NOISE, SINGLE_ACCURACY = 2e-6, 5e-2
 
+# Squared norms whose squares are far from the ends of single precision.
+MODERATE = 1e-10, 1e10
+
 # The Gram matrix resolves directions down to about 1e-5 of the largest singular value.
 GRAM_RESOLUTION = 1e-10
 
@@ -196,21 +199,25 @@ def shrink_block(task: Task) -> Shrunk:
 
 
 class _Single:
-    """The buffer in single precision, scaled to unit norm: good enough to find directions.
+    """The buffer in single precision: good enough to find directions.
 
     Every orthonormal Y gives a valid shrink, so directions may be rough, and products with it
-    cost half.
+    cost half. Scaled to unit norm where fourth powers might leave the range of the precision.
     """
 
     def __init__(self, task: Task) -> None:
-        self.scale = 1.0 / np.sqrt(task.squared_norm) if task.squared_norm > 0 else 1.0
+        moderate = MODERATE[0] < task.squared_norm < MODERATE[1]
+        self.scale = 1.0 if moderate else 1.0 / np.sqrt(task.squared_norm)
         self.kept = self.cast(task.kept)
         self.rows = self.cast(task.rows, task.scratch(len(task.rows)))
 
     def cast(self, rows: Array, out: Array | None = None) -> Array:
         """Return ``rows`` scaled, in single precision."""
         out = np.empty(rows.shape, dtype=np.float32) if out is None else out
-        np.multiply(rows, rows.dtype.type(self.scale), out=out, casting="same_kind")
+        if self.scale == 1.0:
+            np.copyto(out, rows, casting="same_kind")
+        else:
+            np.multiply(rows, rows.dtype.type(self.scale), out=out, casting="same_kind")
         return out
 
 
