@@ -148,7 +148,7 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     @property
     def n_components_(self) -> int:
-        """Number of components: as asked for, or fewer where the rows have no more."""
+        """Number of components: as asked for, and never more than columns."""
         return len(self._spectrum().components)
 
     @property

@@ -201,7 +201,9 @@ class FrequentDirections(Sketch):
             self._exact._absorb(other._exact)
             self._memory = self._memory.with_losses_of(other._memory)
             return
-        theirs = other._whole()
+        # Waiting rows can go on waiting here, unless they have aged or are in a covariance.
+        waiting = self.decay == 1.0 and self._exact is None and other._exact is None
+        theirs = other._memory if waiting else other._whole()
         if self._exact is not None:
             self._memory = self._memory.with_losses_of(theirs)
             self._exact._absorb(ExactCovariance().update(_or_zero_row(theirs.matrix)))
@@ -210,8 +212,7 @@ class FrequentDirections(Sketch):
             # Both streams ran at the same time, so neither ages the other.
             self._memory = self._compressed(self._buffer.rows)
             self._buffer.clear()
-        elif other._exact is None:
-            theirs = other._memory
+        elif waiting:
             self._take(other._buffer.rows)
         self._memory = self._memory.with_losses_of(theirs)
         if self.decay < 1.0:
