@@ -22,13 +22,17 @@ lint: $(VENV)/dev.stamp ## style, types and import layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(VENV)/dev.stamp ## speed, error and memory of the dense sketches beside their peers
+bench: $(VENV)/dev.stamp ## speed, error and memory beside peers, and errors beside theory
 	@$(BIN)/python benchmarks/speed/dense.py
 	@$(BIN)/python benchmarks/speed/memory.py
+	@$(BIN)/python benchmarks/speed/kernels.py
+	@$(BIN)/python benchmarks/papers/embedding.py
 
 bench-quick: $(VENV)/dev.stamp ## the same on small sizes, under a minute
 	@$(BIN)/python benchmarks/speed/dense.py --quick
 	@$(BIN)/python benchmarks/speed/memory.py --quick
+	@$(BIN)/python benchmarks/speed/kernels.py --quick
+	@$(BIN)/python benchmarks/papers/embedding.py --quick
 
 docs: $(VENV)/docs.stamp ## build the site into docs/_build
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build

@@ -16,6 +16,7 @@ import zoo
 from sksketch.persistence import State
 from sksketch.sketches.base import Sketch
 from sksketch.sketches.forgetting import age_weights
+from sksketch.sketches.linear import LinearSketch
 
 # Blocks large against the sketch, and yet so small that a short stream has many shrinks.
 EXACT = {"solver": "exact", "buffer_rows": 11}
@@ -27,6 +28,7 @@ RULES = {
     "parameterized": {"rule": "parameterized", "fraction": 0.5},
     "truncate": {"rule": "truncate"},
 }
+LINEAR = ("gaussian", "sign", "countsketch", "srht", "sample")
 CORRECTIONS = ("half", "none", "full", "trace", "energy", 0.25)
 
 
@@ -34,6 +36,31 @@ def fd(*parts, sketch_size=4, **options):
     """Build Frequent Directions from parts of its options."""
     merged = {name: value for part in parts for name, value in part.items()}
     return sksketch.FrequentDirections(sketch_size, **(merged | options))
+
+
+# Flushes every 25 rows, which is more than the sketch has, or every 31 dense ones.
+SPARSE = {
+    "boosted": {"buffer_rows": 25},
+    "plain": {"buffer_rows": 25, "boosted": False},
+    "eager": {"buffer_rows": 25, "n_power_iterations": 0, "max_tries": 1},
+    "half": {"buffer_nnz": 31 * 30, "correction": "half", "initial_ridge": 0.5},
+    "energy": {"buffer_rows": 25, "correction": "energy"},
+}
+TWO_LEVEL = {
+    "small": {"buffer_rows": 8},
+    "ridge": {"sketch_size": 12, "rank": 2, "initial_ridge": 0.5},
+    "sampled": {"buffer_rows": 8, "sample": True},
+}
+
+
+def sfd(sketch_size=4, **options):
+    """Build Sparse Frequent Directions."""
+    return sksketch.SparseFrequentDirections(sketch_size, **options)
+
+
+def two_level(sketch_size=7, rank=1, **options):
+    """Build two-level Frequent Directions."""
+    return sksketch.TwoLevelFrequentDirections(sketch_size, rank=rank, **options)
 
 
 def _factories():
@@ -64,6 +91,14 @@ def _factories():
     made["exact covariance"] = sksketch.ExactCovariance
     made["exact covariance decay"] = lambda: sksketch.ExactCovariance(decay=0.97)
     made["exact covariance ridge"] = lambda: sksketch.ExactCovariance(initial_ridge=0.5)
+    made |= {f"sfd {name}": lambda o=o: sfd(**o) for name, o in SPARSE.items()}
+    made |= {f"2lfd {name}": lambda o=o: two_level(**o) for name, o in TWO_LEVEL.items()}
+    # A single row makes every collision visible.
+    made |= {
+        f"{key} {size}": lambda key=key, size=size: sksketch.make_sketch(key, size, seed=size)
+        for key in LINEAR
+        for size in (1, 20)
+    }
     inner = [
         *(f"fd {solver} uniform" for solver in SOLVERS),
         *("fd exact decay", "fd block decay", "fd covariance decay"),
@@ -76,6 +111,14 @@ def _factories():
 
 
 SKETCHES = _factories()
+
+
+def of_shard(make, shard):
+    """Build an empty sketch; those with shard numbers merge only if these differ."""
+    sketch = make()
+    if isinstance(sketch, LinearSketch):
+        return type(sketch)(sketch.sketch_size, seed=sketch.seed, shard=shard)
+    return sketch
 
 
 def concrete_classes() -> set[type[Sketch]]:
@@ -185,7 +228,8 @@ def reading_has_no_consequences(make, X, cuts):
         repr(watched)
         _ = watched.squared_norm
         copy.deepcopy(watched)
-        _ = watched | watched
+        numbered = isinstance(watched, LinearSketch)
+        _ = watched | (of_shard(make, 1).update(piece) if numbered else watched)
     assert_same_bits(watched, alone)
     first = watched.summary()
     assert_same_answer(watched, watched)
@@ -287,7 +331,7 @@ def inputs_are_left_alone(make, X):
     weights = np.linspace(0.5, 2.0, len(X))
     weights.flags.writeable = False
     one = make().update(frozen, weights)
-    other = make().update(frozen[::-1])
+    other = of_shard(make, 1).update(frozen[::-1])
     np.testing.assert_array_equal(frozen, X)
     untouched = copy.deepcopy(other)
     one_before = copy.deepcopy(one)
@@ -317,7 +361,7 @@ def random_tree(make, X, rng, *, weighted=False, saving=True):
     Returns the merged sketch and the rows it has seen, with their weights.
     """
     n_shards = int(rng.integers(1, 5))
-    shards = [(make(), Rows(X.shape[1])) for _ in range(n_shards)]
+    shards = [(of_shard(make, i), Rows(X.shape[1])) for i in range(n_shards)]
     n_cuts = int(rng.integers(0, min(6, len(X))))
     cuts = np.sort(rng.choice(np.arange(1, len(X)), n_cuts, replace=False)) if n_cuts else []
     for piece in zoo.pieces(X, cuts):

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -72,6 +73,33 @@ def test_dtype_is_that_of_every_block(dtype):
     assert source.rows(3, 3).dtype == dtype
 
 
+@settings(deadline=None, max_examples=8)
+@given(seed=st.integers(0, 2**16), batch_rows=st.integers(50, 900), cut=st.integers(0, 900))
+def test_sparse_rows_do_not_depend_on_how_they_are_read(seed, batch_rows, cut):
+    # 800 entries a row make tiles of 655 rows, so that blocks straddle them.
+    source = datasets.SparseSignRows(900, 1500, nnz_per_row=800, seed=seed, batch_rows=batch_rows)
+    assert isinstance(source, BlockSource)
+    whole = source.rows(0, 900)
+    assert (sp.vstack([b.X for b in source.blocks()]) != whole).nnz == 0
+    assert (source.rows(cut, cut + 7) != whole[cut : cut + 7]).nnz == 0
+
+
+def test_sparse_rows_have_signs_at_distinct_places_mostly_in_the_head():
+    X = datasets.SparseSignRows(20_000, 400, nnz_per_row=10).rows(0, 20_000)
+    assert X.has_canonical_format
+    assert set(np.diff(X.indptr)) == {10}
+    assert set(X.data) == {-1.0, 1.0}
+    assert abs(X.data.mean()) < 6 / np.sqrt(X.nnz)
+    counts = np.bincount(X.indices, minlength=400)
+    # Inside head and tail all places are alike, and a count is nearly binomial.
+    for part in (counts[:15], counts[15:]):
+        assert np.all(np.abs(part - part.mean()) < 6 * np.sqrt(part.mean()))
+    # The first draw of a row decides alone, later ones may find the head taken.
+    assert 0.75 < counts[:15].sum() / X.nnz < 0.9
+    alone = datasets.SparseSignRows(20_000, 400, nnz_per_row=1).rows(0, 20_000)
+    assert alone[:, :1].nnz / 20_000 == pytest.approx(0.9, abs=6 * 0.3 / np.sqrt(20_000))
+
+
 def test_truncation_breaker_defeats_truncation_and_not_shrinking():
     sketch_size, n_copies = 5, 40
     X = datasets.truncation_breaker(sketch_size, n_copies, n_features=8)
@@ -99,6 +127,9 @@ def test_truncation_breaker_defeats_truncation_and_not_shrinking():
         (lambda: datasets.stationary(5, 3).rows(6, 7), "not among 5"),
         (lambda: datasets.low_rank_plus_noise(5, 3), "rank is 20"),
         (lambda: datasets.truncation_breaker(5, 3, n_features=5), "give at least 6"),
+        (lambda: datasets.SparseSignRows(5, 15, nnz_per_row=10), "more than 15 columns"),
+        (lambda: datasets.SparseSignRows(5, 15, nnz_per_row=2, batch_rows=0), "at least 1"),
+        (lambda: datasets.SparseSignRows(5, 15, nnz_per_row=2).rows(6, 7), "not among 5"),
     ],
 )
 def test_a_users_mistake_is_explained(call, message):

@@ -73,6 +73,8 @@ SKETCHES = [
     *("fd exact uniform", "fd block uniform", "fd covariance uniform", "fd exact decay"),
     *("fd exact energy", "exact covariance", "centered fd exact uniform"),
     *("centered fd block uniform", "centered exact covariance"),
+    *("sfd boosted", "sfd half", "2lfd small", "2lfd sampled"),
+    *("gaussian 20", "sign 20", "countsketch 20", "srht 20", "sample 20"),
 ]
 
 
@@ -244,7 +246,7 @@ def test_an_interrupted_update_is_not_passed_over(monkeypatch, tmp_path):
     rows = np.random.default_rng(0).standard_normal((200, 6))
     sketch = sksketch.FrequentDirections(4, solver="exact").update(rows)
 
-    def interrupt(self, block):
+    def interrupt(self, block, sparse):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

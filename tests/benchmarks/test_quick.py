@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 SPEED = Path(__file__).resolve().parents[2] / "benchmarks" / "speed"
+PAPERS = SPEED.parent / "papers"
 METHODS = {
     "textbook FD",
     "IncrementalPCA default",
@@ -63,3 +64,21 @@ def test_memory_measures_each_estimator():
     rows = [row for row in printed.splitlines() if row.startswith("StreamingPCA")]
     assert len(rows) == 3
     assert "FAIL" not in printed
+
+
+def test_kernels_are_held_against_their_peers():
+    printed = run("kernels.py")
+    for kernel in ("scatter_rows", "walsh_hadamard", "scatter_csr", "outer_csr"):
+        # Once with its peers, once with the time of its first call.
+        assert sum(row.startswith(kernel) for row in printed.splitlines()) == 2
+    assert "uncached" in printed
+
+
+def test_embedding_errors_are_held_against_theory():
+    printed = run(str(PAPERS / "embedding.py"))
+    rows = [row.split() for row in printed.splitlines()[3:]]
+    assert len(rows) == 20
+    for row in rows:
+        # Over 20 seeds the measured norm is near the exact one, and the median below its bound.
+        assert float(row[5]) < 1
+        assert 0.6 < float(row[8]) < 1.5

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 
 import sksketch
-from sksketch import Centered, ExactCovariance, FrequentDirections, StreamingPCA, StreamingSVD
+from sksketch import (
+    Centered,
+    ExactCovariance,
+    FrequentDirections,
+    StreamingPCA,
+    StreamingSVD,
+    make_sketch,
+)
 
 HERE = Path(__file__).parent
 WIDTH = 12
@@ -48,6 +55,18 @@ MAKERS: dict[str, tuple[int, Callable[[], Any]]] = {
     "centered-fd-exact": (260, lambda: Centered(FrequentDirections(4, **EXACT))),
     "centered-fd-block": (262, lambda: Centered(FrequentDirections(4, **BLOCK))),
     "centered-exact": (517, lambda: Centered(ExactCovariance(decay=0.99))),
+    "gaussian": (260, lambda: make_sketch("gaussian", 5, seed=1, shard=2)),
+    "sign": (260, lambda: make_sketch("sign", 5, seed=1, shard=2)),
+    "countsketch": (260, lambda: make_sketch("countsketch", 5, seed=1, shard=2)),
+    "srht": (260, lambda: make_sketch("srht", 5, seed=1, shard=2)),
+    "sample": (260, lambda: make_sketch("sample", 5, seed=1, shard=2)),
+    "sfd": (90, lambda: make_sketch("sfd", 4, buffer_rows=20, seed=3)),
+    "sfd-energy-float32": (
+        90,
+        lambda: make_sketch("sfd", 4, buffer_nnz=150, boosted=False, correction="energy"),
+    ),
+    "2lfd": (90, lambda: make_sketch("2lfd", 8, buffer_rows=9)),
+    "2lfd-sampled": (90, lambda: make_sketch("2lfd", 8, rank=2, sample=True, seed=3)),
     "pca": (517, lambda: StreamingPCA(3, whiten=True)),
     "pca-rfd": (517, lambda: StreamingPCA(3, sketch="rfd", sketch_size=5)),
     "svd": (517, lambda: StreamingSVD(0.9)),

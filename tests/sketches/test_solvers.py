@@ -9,16 +9,21 @@ import zoo
 from sksketch.sketches.ledger import rounding_allowance
 from sksketch.sketches.shrinkage import RULES
 from sksketch.sketches.solvers import Task, shrink_block, shrink_exact
+from sksketch.sketches.stacks import DenseStack
 
 
 def task(rows, size, *, rule="uniform", kept=None, seed=0, **changes):
     """Return the task of shrinking rows on top of orthogonal kept ones."""
     kept = np.zeros((0, rows.shape[1]), dtype=rows.dtype) if kept is None else kept
+    stack = DenseStack(
+        kept,
+        np.vecdot(kept, kept).astype(np.float64),
+        rows,
+        zoo.energy(rows) + zoo.energy(kept),
+        lambda n_rows: np.empty((n_rows, rows.shape[1]), dtype=np.float32),
+    )
     plain = Task(
-        kept=kept,
-        eigenvalues=np.vecdot(kept, kept).astype(np.float64),
-        rows=rows,
-        squared_norm=zoo.energy(rows) + zoo.energy(kept),
+        stack=stack,
         shrink=lambda e, s: RULES[rule](e, s, 0.5),
         sketch_size=size,
         max_sketch_size=size,
@@ -28,13 +33,12 @@ def task(rows, size, *, rule="uniform", kept=None, seed=0, **changes):
         failure_probability=0.01,
         seed=seed,
         index=1,
-        scratch=lambda n_rows: np.empty((n_rows, rows.shape[1]), dtype=np.float32),
     )
     return dataclasses.replace(plain, **changes)
 
 
 def stacked(t):
-    return np.concatenate([t.kept, t.rows])
+    return t.stack.matrix
 
 
 def loss(t, shrunk):

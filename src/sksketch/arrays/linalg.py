@@ -125,6 +125,22 @@ def orthonormal_rows(T: Array) -> Array:
     return T
 
 
+def orthonormal_columns(W: Array) -> Array:
+    """Return columns that span those of ``W`` and are orthonormal but for rounding.
+
+    Once, not twice: enough to start from. Dependent columns are left out.
+
+    >>> orthonormal_columns(np.array([[3.0, 6.0], [0.0, 0.0]])).shape
+    (2, 1)
+    """
+    G = W.T @ W
+    scale = np.sqrt(G.diagonal())
+    nonzero = scale > 0
+    if not nonzero.all():
+        W, G, scale = W[:, nonzero], G[np.ix_(nonzero, nonzero)], scale[nonzero]
+    return np.asarray(W @ (_inverse_factor(G / np.outer(scale, scale)) / scale).T)
+
+
 def _inverse_factor(G: Array) -> Array:
     """Return C with ``C G C' = I``, on the numerical range of ``G`` (unit diagonal)."""
     floor = 1e-13 * len(G)

@@ -28,7 +28,7 @@ def as_rows(X: Any, *, n_features: int | None = None) -> Any:
     (1, 3)
     """
     if sp.issparse(X):
-        rows: Any = sp.csr_array(X)
+        rows: Any = _as_csr(X)
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
@@ -63,6 +63,28 @@ def as_rows(X: Any, *, n_features: int | None = None) -> Any:
     return rows
 
 
+def _as_csr(X: Any) -> Any:
+    """Return a sparse matrix of any format as CSR, after a look at its indices."""
+    if X.dtype.kind not in "biuf":
+        raise TypeError(
+            f"expected rows of real numbers, got a sparse matrix of dtype {X.dtype}; "
+            "encode text, dates and categories as numbers first"
+        )
+    try:
+        # Indices out of bounds would make scipy read and write outside the arrays.
+        if X.format in ("csr", "csc", "bsr"):
+            X.check_format(full_check=True)
+        elif X.format == "coo":
+            for index, size in zip(X.coords, X.shape, strict=True):
+                if X.nnz and (index.min() < 0 or index.max() >= size):
+                    raise ValueError(f"index {index.max()} or {index.min()} in a size of {size}")
+    except ValueError as error:
+        raise ValueError(
+            f"got a sparse matrix with broken indices ({error}); build it again from its entries"
+        ) from None
+    return sp.csr_array(X.reshape(1, -1) if X.ndim == 1 else X)
+
+
 def _as_dense(X: Any) -> Array:
     if isinstance(X, np.ndarray):
         return np.asarray(X)
@@ -94,7 +116,9 @@ def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(rows):
-            norms = np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
+            squares = rows.data.astype(np.float64) ** 2
+            ones = np.ones(rows.shape[1])
+            norms = sp.csr_array((squares, rows.indices, rows.indptr), shape=rows.shape) @ ones
         elif rows.dtype == np.float64:
             norms = np.vecdot(rows, rows)
         else:

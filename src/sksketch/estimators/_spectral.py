@@ -20,6 +20,9 @@ from sksketch.sketches import Centered, ExactCovariance, FrequentDirections, Ske
 FEW_COLUMNS = 512
 DEFAULT_SKETCH_SIZE = 64
 
+# Sketches that can meet a tolerance: those that grow, and the one without an error.
+GROWING = ("fd", "rfd", "cfd", "pfd", "isvd", "exact")
+
 
 class Spectrum(NamedTuple):
     """The leading components, what they explain, and what is left."""
@@ -67,6 +70,11 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             limit = self.max_sketch_size or min(n_features, max(8 * size, int(2 / self.tol)))
             options = {"tol": self.tol, "max_sketch_size": max(limit, size)}
         if self.sketch != "auto":
+            if options and self.sketch not in GROWING:
+                raise ValueError(
+                    f"tol needs a sketch that grows, got sketch={self.sketch!r}; "
+                    f"drop tol or choose from {', '.join(map(repr, GROWING))}"
+                )
             return make_sketch(
                 str(self.sketch), size, **(options if self.sketch != "exact" else {})
             )

@@ -6,13 +6,24 @@ from sksketch.sketches.certificate import Certificate
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.frequent_directions import FrequentDirections
 from sksketch.sketches.moments import Centered
+from sksketch.sketches.projection import CountSketch, GaussianSketch, HadamardSketch, SignSketch
+from sksketch.sketches.sampling import RowSampleSketch
+from sksketch.sketches.sparse import SparseFrequentDirections
+from sksketch.sketches.two_level import TwoLevelFrequentDirections
 
 __all__ = [
     "Centered",
     "Certificate",
+    "CountSketch",
     "ExactCovariance",
     "FrequentDirections",
+    "GaussianSketch",
+    "HadamardSketch",
+    "RowSampleSketch",
+    "SignSketch",
     "Sketch",
+    "SparseFrequentDirections",
+    "TwoLevelFrequentDirections",
     "load_sketch",
     "make_sketch",
 ]

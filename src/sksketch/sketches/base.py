@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from sksketch._typing import Array, PathLike
 from sksketch.arrays.rows import (
@@ -17,6 +18,7 @@ from sksketch.arrays.rows import (
     dense_chunks,
     squared_row_norms,
 )
+from sksketch.arrays.sparse import scaled_rows
 from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State, write_state
@@ -91,10 +93,13 @@ class Sketch(ABC):
         counted = np.ones(rows.shape[0]) if weights is None else weights
         self.total_weight = accumulated_weight(self.total_weight, counted, self.decay)
         start = 0
-        for chunk in dense_chunks(rows, dtype):
-            part = None if weights is None else weights[start : start + len(chunk)]
-            self._take_weighted(chunk, part)
-            start += len(chunk)
+        pieces = (
+            [rows.astype(dtype, copy=False)] if sp.issparse(rows) else dense_chunks(rows, dtype)
+        )
+        for piece in pieces:
+            end = start + piece.shape[0]
+            self._take_weighted(piece, None if weights is None else weights[start:end])
+            start = end
         self._interrupted = False
         return self
 
@@ -106,10 +111,14 @@ class Sketch(ABC):
                 "in it; load the last saved one or build it again"
             )
 
-    def _take_weighted(self, rows: Array, weights: Array | None) -> None:
-        """Add checked dense rows, each scaled by the root of its weight."""
+    def _take_weighted(self, rows: Any, weights: Array | None) -> None:
+        """Add checked rows, each scaled by the root of its weight."""
         if weights is not None:
-            rows = (rows * np.sqrt(weights)[:, None]).astype(rows.dtype)
+            roots = np.sqrt(weights)
+            if sp.issparse(rows):
+                rows = scaled_rows(rows, roots)
+            else:
+                rows = (rows * roots[:, None]).astype(rows.dtype)
         self._take(rows)
 
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
@@ -117,8 +126,15 @@ class Sketch(ABC):
         self.n_features, self.dtype = n_features, dtype
 
     @abstractmethod
-    def _take(self, rows: Array) -> None:
-        """Add checked dense rows of the sketch's own width and precision."""
+    def _take(self, rows: Any) -> None:
+        """Add checked rows of the sketch's own width and precision: an array or a CSR array."""
+
+    def _sparse_limits(self) -> tuple[int, int] | None:
+        """Return how many sparse rows and stored entries make a block, for a wrapper.
+
+        None if sparse rows are better made dense, because the sketch is larger than a block.
+        """
+        return None
 
     @abstractmethod
     def _absorb(self, other: Self) -> None:
@@ -189,7 +205,7 @@ class Sketch(ABC):
         """Return an empty sketch with the same options."""
 
     @abstractmethod
-    def _answer(self, extra: Array | None = None) -> Answer:
+    def _answer(self, extra: Any = None) -> Answer:
         """Read the sketch, as if the rows ``extra`` had come as well; changes nothing."""
 
     def summary(self) -> LowRankPlusRidge:

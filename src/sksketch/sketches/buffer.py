@@ -28,52 +28,55 @@ class RowBuffer:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._storage: Array | None = None
-        self._scratch: Array | None = None
+        self._storage: Array = np.empty((0, 0))
+        self._scratch: Array = np.empty((0, 0), dtype=np.float32)
         self._used = 0
 
     def allocate(self, n_features: int, dtype: np.dtype[Any]) -> RowBuffer:
-        """Make room for rows of that width, keeping those already held."""
-        held = self.rows if self._storage is not None else None
+        """Learn the shape of the rows; the room for them is made when they come."""
+        self._storage = np.empty((0, n_features), dtype=dtype)
+        self._scratch = np.empty((0, n_features), dtype=np.float32)
+        return self
+
+    def _room(self) -> Array:
+        """Return the storage, made large enough if it is not."""
+        n_features, dtype = self._storage.shape[1], self._storage.dtype
         # A wrapper may ask for an answer with a few rows more than the capacity.
         slack = max(1, SLACK_BYTES // (n_features * dtype.itemsize))
-        self._storage = aligned_empty((self.capacity + slack, n_features), dtype)
-        self._scratch = None
-        if held is not None:
+        if len(self._storage) < self.capacity + slack:
+            held = self.rows
+            self._storage = aligned_empty((self.capacity + slack, n_features), dtype)
             self._storage[: len(held)] = held
-        return self
+        return self._storage
 
     def scratch(self, n_rows: int) -> Array:
         """Return room for so many rows in single precision.
 
         It is kept, since the pages of a new array of this size cost as much as filling it.
         """
-        assert self._storage is not None
-        if self._scratch is None or len(self._scratch) < n_rows:
-            shape = max(n_rows, len(self._storage)), self._storage.shape[1]
+        if len(self._scratch) < n_rows:
+            shape = max(n_rows, len(self._storage)), self._scratch.shape[1]
             self._scratch = aligned_empty(shape, np.dtype(np.float32))
         return self._scratch[:n_rows]
 
-    def __getstate__(self) -> tuple[int, Array | None]:
+    def __getstate__(self) -> tuple[int, Array]:
         """Return the waiting rows alone, without the room for more, for copies and pickles."""
-        return self.capacity, None if self._storage is None else self.rows.copy()
+        return self.capacity, self.rows.copy()
 
-    def __setstate__(self, state: tuple[int, Array | None]) -> None:
+    def __setstate__(self, state: tuple[int, Array]) -> None:
         capacity, rows = state
         self.__init__(capacity)  # type: ignore[misc]
-        if rows is not None:
-            self.allocate(rows.shape[1], rows.dtype).restore(rows)
+        self.allocate(rows.shape[1], rows.dtype).restore(rows)
 
     @property
     def rows(self) -> Array:
         """The rows that wait, as a view."""
-        assert self._storage is not None
         return self._storage[: self._used]
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, whether in use or not."""
-        return 0 if self._storage is None else self._storage.nbytes
+        """Bytes for rows once there are any."""
+        return int(self.capacity * self._storage.shape[1] * self._storage.itemsize)
 
     def fill(self, rows: Array) -> Iterator[Array]:
         """Copy rows in; yield the whole block each time it is full, then start over.
@@ -83,9 +86,9 @@ class RowBuffer:
         """
         start = 0
         while start < len(rows):
-            assert self._storage is not None
+            storage = self._room()
             n_copied = min(self.capacity - self._used, len(rows) - start)
-            self._storage[self._used : self._used + n_copied] = rows[start : start + n_copied]
+            storage[self._used : self._used + n_copied] = rows[start : start + n_copied]
             self._used += n_copied
             start += n_copied
             if self._used == self.capacity:
@@ -97,25 +100,24 @@ class RowBuffer:
         """Return the waiting rows and ``extra`` behind them; the buffer stays as it is."""
         if extra is None:
             return self.rows
-        assert self._storage is not None
         end = self._used + len(extra)
-        if end > len(self._storage):
+        storage = self._room()
+        if end > len(storage):
             return np.concatenate([self.rows, extra])
-        self._storage[self._used : end] = extra
-        return self._storage[:end]
+        storage[self._used : end] = extra
+        return storage[:end]
 
     def resize(self, capacity: int) -> None:
         """Change the capacity of an empty buffer."""
         if capacity != self.capacity:
-            assert self._storage is not None
             assert self._used == 0
             self.capacity = capacity
             self.allocate(self._storage.shape[1], self._storage.dtype)
 
     def restore(self, rows: Array) -> None:
         """Hold exactly these rows, fewer than the capacity."""
-        assert self._storage is not None
-        self._storage[: len(rows)] = rows
+        if len(rows):
+            self._room()[: len(rows)] = rows
         self._used = len(rows)
 
     def clear(self) -> None:

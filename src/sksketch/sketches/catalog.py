@@ -11,14 +11,29 @@ from sksketch.sketches.base import Sketch
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.frequent_directions import FrequentDirections
 from sksketch.sketches.moments import Centered
+from sksketch.sketches.projection import CountSketch, GaussianSketch, HadamardSketch, SignSketch
+from sksketch.sketches.sampling import RowSampleSketch
+from sksketch.sketches.sparse import SparseFrequentDirections
+from sksketch.sketches.two_level import TwoLevelFrequentDirections
 
 KINDS: dict[str, type[Sketch]] = {
-    sketch.kind: sketch for sketch in (FrequentDirections, ExactCovariance, Centered)
+    sketch.kind: sketch
+    for sketch in (
+        *(FrequentDirections, ExactCovariance, Centered),
+        *(SparseFrequentDirections, TwoLevelFrequentDirections),
+        *(GaussianSketch, SignSketch, CountSketch, HadamardSketch, RowSampleSketch),
+    )
 }
 
 
 def _directions(**fixed: Any) -> Callable[..., Sketch]:
     return lambda sketch_size, **options: FrequentDirections(sketch_size, **(fixed | options))
+
+
+def _two_level(sketch_size: int, rank: int | None = None, **options: Any) -> Sketch:
+    # Half of the rows for the first level, at three to a direction.
+    rank = max(1, sketch_size // 6) if rank is None else rank
+    return TwoLevelFrequentDirections(sketch_size, rank=rank, **options)
 
 
 KEYS: dict[str, Callable[..., Sketch]] = {
@@ -27,7 +42,14 @@ KEYS: dict[str, Callable[..., Sketch]] = {
     "cfd": _directions(correction="full"),
     "pfd": _directions(correction="none", rule="parameterized"),
     "isvd": _directions(correction="none", rule="truncate"),
+    "sfd": SparseFrequentDirections,
+    "2lfd": _two_level,
     "exact": lambda sketch_size=None, **options: ExactCovariance(**options),
+    "gaussian": GaussianSketch,
+    "sign": SignSketch,
+    "countsketch": CountSketch,
+    "srht": HadamardSketch,
+    "sample": RowSampleSketch,
 }
 
 
@@ -36,9 +58,12 @@ def make_sketch(key: str, sketch_size: int, **options: Any) -> Sketch:
 
     Parameters
     ----------
-    key : {"fd", "rfd", "cfd", "pfd", "isvd", "exact"}
+    key : {"fd", "rfd", "cfd", "pfd", "isvd", "sfd", "2lfd", "exact", "gaussian", "sign", \
+            "countsketch", "srht", "sample"}
         Frequent Directions with its plain, robust and compensated read-outs, with the
-        parameterized rule, with truncation, or the exact covariance.
+        parameterized rule, with truncation; its sparse and its two-level variant (whose
+        ``rank`` is by default a sixth of ``sketch_size``); the exact covariance; random
+        projections (Gaussian, signs, CountSketch, Hadamard transform) and row sampling.
     sketch_size : int
         Rows to keep; "exact" has no such limit and ignores it.
     **options

@@ -63,11 +63,13 @@ class Certificate:
         shown = [k for k in (1, 2, 3, 5, 10, 20, 50, 100, 200) if k <= len(self.eigenvalues)]
         energy = [f"k={k}: {_span(100 * self.captured_energy[k - 1], '%')}" for k in shown]
         values = [f"{k}: {_span(self.eigenvalues[k - 1])}" for k in shown]
+        error = f"between {low:.3g} and {high:.3g}, at most {100 * self.relative_error:.3g}% of"
+        if high == np.inf:
+            error = "no bound is certified for"
         return "\n".join(
             [
                 f"certificate over {self.n_rows_seen} rows ({sure})",
-                f"  spectral error     between {low:.3g} and {high:.3g}, at most "
-                f"{100 * self.relative_error:.3g}% of the total energy {self.squared_norm:.3g}",
+                f"  spectral error     {error} the total energy {self.squared_norm:.3g}",
                 f"  captured energy    {', '.join(energy) or 'no components'}",
                 f"  eigenvalues        {', '.join(values) or 'none'}",
                 f"  certain directions {self.n_certain}",

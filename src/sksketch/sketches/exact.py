@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import blas
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import aligned_empty, eigh_descending
+from sksketch.arrays.rows import dense_chunks
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State
 from sksketch.sketches.base import Answer, Sketch, check_ridge, megabytes
@@ -62,12 +64,14 @@ class ExactCovariance(Sketch):
         super()._begin(n_features, dtype)
         self._buffer.allocate(n_features, dtype)
 
-    def _take(self, rows: Array) -> None:
+    def _take(self, rows: Any) -> None:
         self._cached = None
-        for block in self._buffer.fill(rows):
-            if self._accumulated is None:
-                self._accumulated = _zeros(block.shape[1])
-            _accumulate_inplace(self._accumulated, block, self.decay)
+        # Sparse rows become dense a piece at a time: the pieces are small against A'A.
+        for piece in dense_chunks(rows, rows.dtype) if sp.issparse(rows) else [rows]:
+            for block in self._buffer.fill(piece):
+                if self._accumulated is None:
+                    self._accumulated = _zeros(block.shape[1])
+                _accumulate_inplace(self._accumulated, block, self.decay)
 
     def fresh(self) -> Self:
         """Return an empty sketch with the same options."""

@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from sksketch._typing import Array
+from sksketch.arrays.sparse import SparseRows, from_sparse_arrays, nonzero_rows, sparse_arrays
 from sksketch.persistence import State
 from sksketch.sketches import planning
 from sksketch.sketches.base import Answer, Sketch, check_ridge
 from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.exact import ExactCovariance
-from sksketch.sketches.forgetting import aged, decay_factor
+from sksketch.sketches.forgetting import age_weights, aged, decay_factor
 from sksketch.sketches.ledger import Ledger
 from sksketch.sketches.memory import Memory, Settings, compress
+from sksketch.sketches.options import fraction_of_one, one_of, whole_number
 from sksketch.sketches.readout import check_correction, read_out
 from sksketch.sketches.shrinkage import RULES
+from sksketch.sketches.sparse_buffer import SparseRowBuffer
 
 
 class FrequentDirections(Sketch):
@@ -76,6 +80,7 @@ class FrequentDirections(Sketch):
     """
 
     kind = "frequent-directions"
+    version = 2
 
     def __init__(
         self,
@@ -95,14 +100,14 @@ class FrequentDirections(Sketch):
         failure_probability: float = 0.01,
         seed: int = 0,
     ) -> None:
-        self.sketch_size = _positive_int("sketch_size", sketch_size)
+        self.sketch_size = whole_number("sketch_size", sketch_size)
         self.correction = check_correction(correction)
-        self.rule = _one_of("rule", rule, RULES)
-        self.fraction = _in_unit_interval("fraction", fraction)
-        self.solver = _one_of("solver", solver, planning.SOLVERS)
+        self.rule = one_of("rule", rule, RULES)
+        self.fraction = fraction_of_one("fraction", fraction)
+        self.solver = one_of("solver", solver, planning.SOLVERS)
         self.initial_ridge = check_ridge(initial_ridge)
         self.decay = decay_factor(decay, half_life)
-        if buffer_rows is not None and _positive_int("buffer_rows", buffer_rows) <= sketch_size:
+        if buffer_rows is not None and whole_number("buffer_rows", buffer_rows) <= sketch_size:
             raise ValueError(
                 f"buffer_rows must exceed sketch_size, got {buffer_rows} and {sketch_size}"
             )
@@ -111,12 +116,14 @@ class FrequentDirections(Sketch):
             raise ValueError(f"tol must be positive, got {tol!r}")
         self.tol = tol
         limit = 4 * sketch_size if max_sketch_size is None else max_sketch_size
-        self.max_sketch_size = max(_positive_int("max_sketch_size", limit), self.sketch_size)
+        self.max_sketch_size = max(whole_number("max_sketch_size", limit), self.sketch_size)
         self.certify = bool(certify)
-        self.failure_probability = _in_unit_interval("failure_probability", failure_probability)
+        self.failure_probability = fraction_of_one("failure_probability", failure_probability)
         self.seed = int(seed)
         self._route = ""
+        self._has_sparse = False
         self._buffer = RowBuffer(1)
+        self._sparse = SparseRowBuffer(1, 1)
         self._memory = Memory.empty(0, np.dtype(np.float64), self.sketch_size)
         self._exact: ExactCovariance | None = None
         self._cached: tuple[Memory, Answer] | None = None
@@ -132,6 +139,12 @@ class FrequentDirections(Sketch):
             self._exact._begin(n_features, dtype)
         else:
             self._buffer = RowBuffer(self._capacity()).allocate(n_features, dtype)
+            max_rows, max_entries = planning.sparse_limits(
+                planning.sparse_route(self.solver), self.sketch_size, n_features
+            )
+            if self.buffer_rows is not None:
+                max_rows = self._capacity()
+            self._sparse = SparseRowBuffer(max_rows, max_entries).allocate(n_features, dtype)
 
     def _capacity(self) -> int:
         if self.buffer_rows is not None:
@@ -140,42 +153,88 @@ class FrequentDirections(Sketch):
         row_bytes = kept.shape[1] * kept.itemsize
         return planning.rows_between_shrinks(self._route, self._memory.sketch_size, row_bytes)
 
-    def _settings(self) -> Settings:
+    def _settings(self, sparse: bool = False) -> Settings:
+        route = planning.sparse_route(self.solver) if sparse else self._route
         return Settings(
-            route=self._route,
+            route=route,
             shrink=lambda eigenvalues, size: RULES[self.rule](eigenvalues, size, self.fraction),
             max_sketch_size=self.max_sketch_size if self.tol is not None else 0,
-            tol=None if self.tol is None else self.tol * self._loss_per_error(),
+            tol=None
+            if self.tol is None
+            else self.tol * planning.loss_per_error(route, self.correction),
             certify=self.certify,
             failure_probability=self.failure_probability,
             seed=self.seed,
             probes=self.correction == "energy",
         )
 
-    def _loss_per_error(self) -> float:
-        """Return how much loss an error bound of one allows, for the growth of the sketch."""
-        if self.correction != "half":
-            return 1.0
-        # The block solver's half read-out is not quite in the middle; see readout.py.
-        return 2.0 if self._route == "exact" else 1.5
-
-    def _take(self, rows: Array) -> None:
+    def _take(self, rows: Any) -> None:
         self._cached = None
+        self._has_sparse |= not isinstance(rows, np.ndarray)
         if self._exact is not None:
             self._exact._take(rows)
-            return
+        elif isinstance(rows, SparseRows):
+            # A wrapper has filled this block with all the rows that would have waited here.
+            self._memory = self._with_block(rows)
+            self._buffer.clear()
+        elif sp.issparse(rows):
+            self._take_sparse(rows)
+        else:
+            self._take_dense(rows)
+
+    def _take_sparse(self, rows: Any) -> None:
+        if self.decay == 1.0:
+            rows = nonzero_rows(rows)
+        elif len(self._buffer.rows):
+            # Ages count from the end of a block, so one block has rows of one kind.
+            self._flush()
+        for block, _ in self._sparse.fill(rows):
+            self._memory = self._compressed(self._buffer.rows, SparseRows.plain(block))
+            self._buffer.clear()
+
+    def _take_dense(self, rows: Array) -> None:
+        if self.decay < 1.0 and len(self._sparse):
+            self._flush()
         # A row of zeros must not bring the next shrink nearer. Most rows show in their first
         # entry that they are none.
         if self.decay == 1.0 and not rows[:, 0].all():
             rows = rows[rows.any(axis=1)]
         for block in self._buffer.fill(rows):
-            self._memory = self._compressed(block)
+            self._memory = self._compressed(block, self._waiting_sparse())
+            self._sparse.clear()
             self._buffer.resize(self._capacity())
 
-    def _compressed(self, block: Array) -> Memory:
-        older = self._memory.scaled(self.decay ** len(block))
+    def _waiting_sparse(self) -> SparseRows | None:
+        return SparseRows.plain(self._sparse.rows) if len(self._sparse) else None
+
+    def _flush(self) -> None:
+        """Shrink what waits, be it dense or sparse."""
+        self._memory = self._compressed(self._buffer.rows, self._waiting_sparse())
+        self._buffer.clear()
+        self._sparse.clear()
+
+    def _with_block(self, rows: SparseRows) -> Memory:
+        """All that is remembered, and a block of a wrapper's."""
+        waiting = self._buffer.rows
+        if self.decay == 1.0 or not len(waiting):
+            return self._compressed(waiting, rows)
+        return self._compressed(waiting[:0], rows, self._compressed(waiting, None))
+
+    def _compressed(
+        self, block: Array, sparse: SparseRows | None, memory: Memory | None = None
+    ) -> Memory:
+        n_new = len(block) + (0 if sparse is None else len(sparse))
+        older = (memory or self._memory).scaled(self.decay**n_new)
+        if sparse is not None and self.decay < 1.0:
+            sparse = sparse.scaled(np.sqrt(age_weights(len(sparse), self.decay)))
+        settings = self._settings(sparse is not None)
         rows = aged(block, self.decay)
-        return compress(older, rows, self._settings(), self._buffer.scratch)
+        return compress(older, rows, sparse, settings, self._buffer.scratch)
+
+    def _sparse_limits(self) -> tuple[int, int] | None:
+        if self._exact is not None:
+            return None
+        return self._sparse.max_rows, self._sparse.max_entries
 
     def fresh(self) -> Self:
         """Return an empty sketch with the same options."""
@@ -206,33 +265,40 @@ class FrequentDirections(Sketch):
         theirs = other._memory if waiting else other._whole()
         if self._exact is not None:
             self._memory = self._memory.with_losses_of(theirs)
-            self._exact._absorb(ExactCovariance().update(_or_zero_row(theirs.matrix)))
+            if len(theirs.matrix):
+                self._exact._absorb(ExactCovariance().update(theirs.matrix))
             return
         if self.decay < 1.0:
             # Both streams ran at the same time, so neither ages the other.
-            self._memory = self._compressed(self._buffer.rows)
-            self._buffer.clear()
+            self._flush()
         elif waiting:
             self._take(other._buffer.rows)
+            self._take(other._sparse.rows.astype(self.dtype, copy=False))
         self._memory = self._memory.with_losses_of(theirs)
         if self.decay < 1.0:
             rows = theirs.matrix.astype(self.dtype, copy=False)
-            self._memory = compress(self._memory, rows, self._settings(), self._buffer.scratch)
+            settings, scratch = self._settings(), self._buffer.scratch
+            self._memory = compress(self._memory, rows, None, settings, scratch)
         else:
             self._take(theirs.matrix)
 
     # Reading
 
-    def _whole(self, extra: Array | None = None) -> Memory:
+    def _whole(self, extra: Any = None) -> Memory:
         """All that is remembered, the waiting rows and ``extra`` included, as one memory."""
         if self._exact is not None:
             exact = self._exact._answer(extra).summary
             ledger = Ledger(squared_norm=exact.squared_norm, allowance=exact.error_bound)
             return self._memory.with_rows(exact.components, exact.eigenvalues, ledger)
+        if isinstance(extra, SparseRows):
+            return self._with_block(extra)
         waiting = self._buffer.with_extra(extra)
-        return self._compressed(waiting) if len(waiting) else self._memory
+        sparse = self._waiting_sparse()
+        if not len(waiting) and sparse is None:
+            return self._memory
+        return self._compressed(waiting, sparse)
 
-    def _read(self, extra: Array | None = None) -> tuple[Memory, Answer]:
+    def _read(self, extra: Any = None) -> tuple[Memory, Answer]:
         self._require_rows()
         if extra is None and self._cached is not None:
             return self._cached
@@ -247,7 +313,7 @@ class FrequentDirections(Sketch):
             self._cached = memory, answer
         return memory, answer
 
-    def _answer(self, extra: Array | None = None) -> Answer:
+    def _answer(self, extra: Any = None) -> Answer:
         return self._read(extra)[1]
 
     @property
@@ -273,6 +339,13 @@ class FrequentDirections(Sketch):
         return self.error_bound() <= self.tol * self.squared_norm
 
     def _plan(self) -> str:
+        if self._has_sparse and self._exact is None:
+            return planning.describe_sparse(
+                self.solver,
+                self._require_rows(),
+                self._memory.sketch_size,
+                self._sparse.max_entries,
+            )
         return planning.describe(
             self._route,
             self.solver,
@@ -299,6 +372,8 @@ class FrequentDirections(Sketch):
         arrays = self._memory.arrays()
         if self.n_features is not None and self._exact is None:
             arrays["buffer"] = self._buffer.rows.copy()
+            if len(self._sparse):
+                arrays |= sparse_arrays("sparse", self._sparse.rows)
         state = State(self.kind, self.version, meta, arrays)
         return state if self._exact is None else state.with_inner("exact", self._exact.state())
 
@@ -308,36 +383,16 @@ class FrequentDirections(Sketch):
         cls._check_kind(state)
         meta: Any = state.meta
         sketch = cls(**{name: meta[f"option.{name}"] for name in cls._OPTIONS})
-        if meta["n_features"] is not None:
-            sketch._begin(meta["n_features"], np.dtype(meta["dtype"]))
+        if (n_features := meta["n_features"]) is not None:
+            sketch._begin(n_features, np.dtype(meta["dtype"]))
             sketch._memory = Memory.from_plain(meta, state.arrays)
             if sketch._exact is not None:
                 sketch._exact = ExactCovariance.from_state(state.inner("exact"))
             else:
                 sketch._buffer.resize(meta["capacity"])
                 sketch._buffer.restore(state.arrays["buffer"])
+                if "sparse_data" in state.arrays:
+                    sketch._sparse.restore(from_sparse_arrays("sparse", state.arrays, n_features))
         sketch.n_rows_seen = meta["n_rows_seen"]
         sketch.total_weight = meta["total_weight"]
         return sketch
-
-
-def _or_zero_row(matrix: Array) -> Array:
-    return matrix if len(matrix) else np.zeros((1, matrix.shape[1]), dtype=matrix.dtype)
-
-
-def _positive_int(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    return int(value)
-
-
-def _in_unit_interval(name: str, value: float) -> float:
-    if not 0 < value <= 1:
-        raise ValueError(f"{name} must be in (0, 1], got {value!r}")
-    return float(value)
-
-
-def _one_of(name: str, value: Any, choices: Any) -> str:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-    return str(value)

@@ -12,13 +12,13 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.random import stream
+from sksketch.arrays.sparse import SparseRows
+from sksketch.sketches import planning
 from sksketch.sketches.ledger import Ledger, rounding_allowance
 from sksketch.sketches.solvers import SOLVERS, Task
+from sksketch.sketches.stacks import DenseStack, SparseStack, Stack
 
 N_PROBES = 8
-
-# With fewer rows than this many sketch sizes the exact solver is as cheap as the block one.
-EXACT_BELOW = 4
 
 
 @dataclass(frozen=True)
@@ -166,32 +166,43 @@ def probes(like: Array, seed: int) -> Array:
     return stream(seed, "probes").standard_normal((N_PROBES, like.shape[1])).astype(like.dtype)
 
 
-def probe_image(rows: Array, seed: int) -> Array:
+def probe_image(rows: Array | SparseRows, seed: int) -> Array:
     """Return ``G rows' rows`` for the probes G, in float64."""
+    if isinstance(rows, SparseRows):
+        G = stream(seed, "probes").standard_normal((N_PROBES, rows.shape[1]))
+        return rows.normal(np.ascontiguousarray(G.astype(rows.dtype).T.astype(np.float64))).T
     return np.asarray((probes(rows, seed) @ rows.T) @ rows, dtype=np.float64)
 
 
 def compress(
-    memory: Memory, rows: Array, settings: Settings, scratch: Callable[[int], Array]
+    memory: Memory,
+    rows: Array,
+    sparse: SparseRows | None,
+    settings: Settings,
+    scratch: Callable[[int], Array],
 ) -> Memory:
-    """Return the memory after ``rows`` as well; changes nothing it was given.
+    """Return the memory after ``rows`` and ``sparse`` as well; changes nothing it was given.
 
     ``scratch(n)`` lends room for n rows in single precision.
     """
-    gained = squared_norm(rows)
+    pieces = [piece for piece in (rows, sparse) if piece is not None and len(piece)]
+    gained = squared_norm(rows) + (0.0 if sparse is None else sparse.squared_norm)
     total = squared_norm(memory.matrix) + gained
     if total == 0.0:
         return memory.without_rows()
+    stack: Stack
+    if sparse is None:
+        stack = DenseStack(memory.matrix, memory.eigenvalues, rows, total, scratch)
+    else:
+        dense = np.concatenate([memory.matrix, rows]) if len(rows) else memory.matrix
+        stack = SparseStack(dense, sparse, total)
     acceptable = np.inf
     if settings.tol is not None:
         spent = memory.ledger.shrinkage
         acceptable = max(settings.tol * (memory.ledger.squared_norm + gained) - spent, 0.0)
     index = memory.ledger.n_shrinks + 1
     task = Task(
-        kept=memory.matrix,
-        eigenvalues=memory.eigenvalues,
-        rows=rows,
-        squared_norm=total,
+        stack=stack,
         shrink=settings.shrink,
         sketch_size=memory.sketch_size,
         max_sketch_size=max(settings.max_sketch_size, memory.sketch_size),
@@ -202,24 +213,27 @@ def compress(
         failure_probability=settings.failure_probability / (2 * index**2),
         seed=settings.seed,
         index=index,
-        scratch=scratch,
     )
-    few = task.n_rows <= EXACT_BELOW * memory.sketch_size
+    few = planning.exact_is_cheap(
+        stack.n_rows, stack.n_features, memory.sketch_size, sparse is not None
+    )
     shrunk = SOLVERS["exact" if few else settings.route](task)
     eps = float(np.finfo(rows.dtype).eps)
+    largest = shrunk.largest + (0.0 if sparse is None else sparse.center_energy)
     step = Ledger(
         squared_norm=gained,
         shrinkage=shrunk.loss_bound,
         kept_loss=shrunk.cut,
         largest_loss=shrunk.loss,
         floor=shrunk.floor,
-        allowance=rounding_allowance(eps, shrunk.largest),
+        allowance=rounding_allowance(eps, largest),
         failure_probability=shrunk.failure_probability,
         n_shrinks=1,
     )
     image = memory.image
     if settings.probes:
-        image = (0.0 if image is None else image) + probe_image(rows, settings.seed)
+        images = [probe_image(piece, settings.seed) for piece in pieces]
+        image = np.sum(images if image is None else [image, *images], axis=0)
     return Memory(
         shrunk.matrix,
         shrunk.eigenvalues,

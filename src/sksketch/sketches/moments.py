@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from sksketch._typing import Array
-from sksketch.arrays.rows import CHUNK_BYTES
+from sksketch.arrays.rows import CHUNK_BYTES, dense_chunks
+from sksketch.arrays.sparse import SparseRows, from_sparse_arrays, sparse_arrays
 from sksketch.exceptions import StateFormatError
 from sksketch.persistence import State
 from sksketch.sketches.base import Answer, Sketch
@@ -15,6 +17,7 @@ from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.forgetting import age_weights
 from sksketch.sketches.frequent_directions import FrequentDirections
+from sksketch.sketches.sparse_buffer import SparseRowBuffer
 
 TILE_ROWS = 256
 
@@ -56,9 +59,13 @@ class Centered(Sketch):
     have exactly that growth as their Gram matrix: one row in, one row out, and nothing is ever
     subtracted from the sketch. Weights and forgetting replace the counts n and k by sums of
     weights. Shards merge with one extra row for the difference of their means.
+
+    Sparse rows stay sparse: they wait in tiles as large as a block of the wrapped sketch, and
+    the subtraction of c is left to its products, where it is a correction of rank one.
     """
 
     kind = "centered"
+    version = 2
 
     def __init__(self, sketch: Sketch) -> None:
         if not isinstance(sketch, tuple(INNER.values())):
@@ -74,6 +81,7 @@ class Centered(Sketch):
         self._mean: Array | None = None
         self._tile = RowBuffer(1)
         self._tile_weights = RowBuffer(1)
+        self._sparse = SparseRowBuffer(1, 1)
         self._cached: Answer | None = None
 
     @property
@@ -89,49 +97,86 @@ class Centered(Sketch):
         rows = min(TILE_ROWS, max(1, CHUNK_BYTES // (n_features * dtype.itemsize)))
         self._tile = RowBuffer(rows).allocate(n_features, dtype)
         self._tile_weights = RowBuffer(rows).allocate(1, np.dtype(np.float64))
+        limits = self.sketch._sparse_limits() or (1, 1)
+        self._sparse = SparseRowBuffer(*limits).allocate(n_features, dtype)
 
-    def _take(self, rows: Array) -> None:
+    def _take(self, rows: Any) -> None:
         self._take_weighted(rows, None)
 
-    def _take_weighted(self, rows: Array, weights: Array | None) -> None:
+    def _take_weighted(self, rows: Any, weights: Array | None) -> None:
         self._cached = None
+        if not sp.issparse(rows):
+            self._take_dense(rows, weights)
+        elif self.sketch._sparse_limits() is None:
+            start = 0
+            for piece in dense_chunks(rows, rows.dtype):
+                end = start + len(piece)
+                self._take_dense(piece, None if weights is None else weights[start:end])
+                start = end
+        else:
+            self._flush_dense()
+            for tile, tile_weights in self._sparse.fill(rows, weights):
+                self._flush(SparseRows.plain(tile), tile_weights)
+
+    def _take_dense(self, rows: Array, weights: Array | None) -> None:
+        self._flush_sparse()
         column = np.ones((len(rows), 1)) if weights is None else weights[:, None]
         tiles = self._tile.fill(rows), self._tile_weights.fill(column)
         for tile, tile_weights in zip(*tiles, strict=True):
             self._flush(tile, tile_weights[:, 0])
 
-    def _flush(self, tile: Array, weights: Array) -> None:
-        # The tile is full and about to be overwritten, so it can be centered in place.
-        centered, self._mean, self._weight = self._centered(tile, weights, out=tile)
+    def _flush(self, tile: Array | SparseRows, weights: Array) -> None:
+        # A dense tile is full and about to be overwritten, so it can be centered in place.
+        centered, self._mean, self._weight = self._centered(tile, weights, in_place=True)
         self.sketch.n_rows_seen += len(tile)
         self.sketch._take(centered)
 
+    def _flush_dense(self) -> None:
+        if len(self._tile.rows):
+            self._flush(self._tile.rows, self._tile_weights.rows[:, 0])
+            self._tile.clear()
+            self._tile_weights.clear()
+
+    def _flush_sparse(self) -> None:
+        if len(self._sparse):
+            self._flush(SparseRows.plain(self._sparse.rows), self._sparse.weights)
+            self._sparse.clear()
+
     def _centered(
-        self, tile: Array, weights: Array, out: Array | None = None
-    ) -> tuple[Array, Array, float]:
+        self, tile: Array | SparseRows, weights: Array, in_place: bool = False
+    ) -> tuple[Array | SparseRows, Array, float]:
         """Return the tile's rows for the sketch, and the mean and weight after them."""
         assert self._mean is not None
         current = weights * age_weights(len(tile), self.decay)
         gained = float(current.sum())
         before = self._weight * self.decay ** len(tile)
         if gained == 0.0:
-            return np.zeros_like(tile), self._mean, before
-        step = current @ tile.astype(np.float64, copy=False) / gained - self._mean
+            # Still so many rows: they age the earlier ones.
+            nothing = np.zeros(len(tile))
+            zeros = tile.scaled(nothing) if isinstance(tile, SparseRows) else np.zeros_like(tile)
+            return zeros, self._mean, before
+        rows = tile.sparse if isinstance(tile, SparseRows) else tile
+        step = rows.T @ current / gained - self._mean
         center = self._mean + (1.0 - np.sqrt(before / (before + gained))) * step
-        centered = np.subtract(
-            tile, center, out=np.empty_like(tile) if out is None else out, casting="same_kind"
-        )
-        if (weights != 1.0).any():
-            centered *= np.sqrt(weights)[:, None].astype(tile.dtype)
         mean = self._mean + gained / (before + gained) * step
-        return centered, mean, before + gained
+        roots = None if (weights == 1.0).all() else np.sqrt(weights)
+        if isinstance(tile, SparseRows):
+            centered = SparseRows(tile.sparse, np.ones(len(tile)), center)
+            return centered if roots is None else centered.scaled(roots), mean, before + gained
+        out = tile if in_place else np.empty_like(tile)
+        np.subtract(tile, center, out=out, casting="same_kind")
+        if roots is not None:
+            out *= roots[:, None].astype(tile.dtype)
+        return out, mean, before + gained
 
-    def _with_tile(self) -> tuple[Array | None, Array, float]:
+    def _with_tile(self) -> tuple[Array | SparseRows | None, Array, float]:
         """Return the waiting tile, centered, and the mean and weight with it."""
         assert self._mean is not None
-        if not len(self._tile.rows):
-            return None, self._mean, self._weight
-        return self._centered(self._tile.rows, self._tile_weights.rows[:, 0])
+        if len(self._sparse):
+            return self._centered(SparseRows.plain(self._sparse.rows), self._sparse.weights)
+        if len(self._tile.rows):
+            return self._centered(self._tile.rows, self._tile_weights.rows[:, 0])
+        return None, self._mean, self._weight
 
     def fresh(self) -> Self:
         """Return an empty sketch with the same options."""
@@ -144,10 +189,8 @@ class Centered(Sketch):
 
     def _absorb(self, other: Self) -> None:
         self._cached = None
-        if len(self._tile.rows):
-            self._flush(self._tile.rows, self._tile_weights.rows[:, 0])
-            self._tile.clear()
-            self._tile_weights.clear()
+        self._flush_dense()
+        self._flush_sparse()
         theirs = other.sketch.copy()
         rows, mean, weight = other._with_tile()
         if rows is not None:
@@ -168,7 +211,7 @@ class Centered(Sketch):
             self._mean = mean
         self._weight += weight
 
-    def _answer(self, extra: Array | None = None) -> Answer:
+    def _answer(self, extra: Any = None) -> Answer:
         if extra is not None:
             raise ValueError("a centered sketch can not be wrapped again")
         if self._cached is None:
@@ -200,6 +243,9 @@ class Centered(Sketch):
                 "tile": self._tile.rows.copy(),
                 "tile_weights": self._tile_weights.rows.copy(),
             }
+        if len(self._sparse):
+            arrays |= sparse_arrays("sparse", self._sparse.rows)
+            arrays["sparse_weights"] = self._sparse.weights.copy()
         return State(self.kind, self.version, meta, arrays).with_inner(
             "sketch", self.sketch.state()
         )
@@ -216,11 +262,14 @@ class Centered(Sketch):
             )
         sketch = INNER[inner.kind].from_state(inner)
         centered = cls(sketch.fresh())
-        if meta["n_features"] is not None:
-            centered._begin(meta["n_features"], np.dtype(meta["dtype"]))
+        if (n_features := meta["n_features"]) is not None:
+            centered._begin(n_features, np.dtype(meta["dtype"]))
             centered._mean = state.arrays["mean"]
             centered._tile.restore(state.arrays["tile"])
             centered._tile_weights.restore(state.arrays["tile_weights"])
+            if "sparse_data" in state.arrays:
+                rows = from_sparse_arrays("sparse", state.arrays, n_features)
+                centered._sparse.restore(rows, state.arrays["sparse_weights"])
         centered.sketch = sketch
         centered._weight = meta["flushed_weight"]
         centered.total_weight = meta["total_weight"]

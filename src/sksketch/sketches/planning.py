@@ -13,6 +13,13 @@ BLOCK_MULTIPLES, BLOCK_BYTES = (20, 48), 24 << 20
 # Where even the fewest rows would fill this, the exact solver's smaller buffer is used.
 LARGEST_BUFFER = 1 << 30
 
+# Below this many sketch sizes of dense rows the exact solver is as cheap as the block one.
+EXACT_BELOW = 4
+# Sparse rows between shrinks: so many stored entries for each entry of the sketch, or at least
+# so many in all; and so many rows for each column, or at least so many.
+SPARSE_ENTRIES, FEWEST_ENTRIES = 1, 1 << 20
+SPARSE_ROWS, FEWEST_ROWS = 16, 1 << 17
+
 # Below this many columns per kept row, A'A costs about as much as a sketch and has no error.
 COVARIANCE_COLUMNS = 12
 
@@ -52,6 +59,68 @@ def rows_between_shrinks(route: str, sketch_size: int, row_bytes: int) -> int:
         fewest, most = (multiple * sketch_size for multiple in BLOCK_MULTIPLES)
         return max(fewest, min(most, BLOCK_BYTES // row_bytes))
     return max(EXACT_MULTIPLE * sketch_size, min(EXACT_ROWS, BLOCK_BYTES // row_bytes))
+
+
+def sparse_route(solver: str) -> str:
+    """Return the route of blocks with sparse rows; only columns by the thousand cost much."""
+    return "exact" if solver == "exact" else "block"
+
+
+def sparse_limits(route: str, sketch_size: int, n_features: int) -> tuple[int, int]:
+    """Return how many sparse rows, and stored entries in them, wait before a shrink."""
+    entries = max(SPARSE_ENTRIES * sketch_size * n_features, FEWEST_ENTRIES)
+    if route == "exact":
+        affordable = int(_affordable_gram(n_features, sketch_size))
+        return max(EXACT_MULTIPLE * sketch_size, EXACT_ROWS, affordable), entries
+    return max(SPARSE_ROWS * n_features, FEWEST_ROWS), entries
+
+
+def exact_is_cheap(n_rows: int, n_features: int, sketch_size: int, sparse: bool) -> bool:
+    """Say whether a buffer has so few rows that the exact solver costs no more.
+
+    Sparse rows by the hundred and columns by the million: their Gram matrix is small, while
+    the block solver would orthonormalise vectors as long as a row.
+
+    >>> exact_is_cheap(300, 10**6, 32, sparse=True), exact_is_cheap(300, 10**3, 32, sparse=True)
+    (True, False)
+    """
+    if sparse:
+        return n_rows <= _affordable_gram(n_features, sketch_size)
+    return n_rows <= EXACT_BELOW * sketch_size
+
+
+def _affordable_gram(n_features: int, sketch_size: int) -> float:
+    """Return the rows whose eigenproblem costs what the block solver spends on columns.
+
+    The time of 20 times the cube of the rows, against six products of that many directions
+    with each other.
+    """
+    return float((0.6 * n_features * (sketch_size + 8) ** 2) ** (1 / 3))
+
+
+def loss_per_error(route: str, correction: str | float) -> float:
+    """Return how much loss an error bound of one allows, for the growth of a sketch."""
+    if correction != "half":
+        return 1.0
+    # The block solver's half read-out is not quite in the middle; see readout.py.
+    return 2.0 if route == "exact" else 1.5
+
+
+def describe_sparse(solver: str, n_features: int, sketch_size: int, max_entries: int) -> str:
+    """Return one sentence on blocks of sparse rows: the solver, the time and the memory.
+
+    >>> describe_sparse("auto", 1000, 10, 1 << 20)[:69]
+    'FrequentDirections(10) on 1000 columns: shrinks blocks of sparse rows'
+    """
+    exact = sparse_route(solver) == "exact"
+    how = "exactly (deterministic bound)" if exact else "by verified subspace iteration "
+    how += "" if exact else "(probabilistic bound)"
+    # Entries with their columns, the kept rows, and three sets of directions.
+    n_bytes = 12 * max_entries + 8 * n_features * (sketch_size + 3 * (sketch_size + 16))
+    return (
+        f"FrequentDirections({sketch_size}) on {n_features} columns: shrinks blocks of sparse rows "
+        f"{how}, in time proportional to their non-zeros and in about {megabytes(n_bytes)}."
+    )
 
 
 def describe(

@@ -1,0 +1,298 @@
+"""What sketches of the form B = S A share: shards, targets that come along, reading, saving."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from sksketch._typing import Array
+from sksketch.arrays.linalg import thin_svd
+from sksketch.arrays.rows import as_rows, as_weights, dense_chunks
+from sksketch.low_rank import LowRankPlusRidge
+from sksketch.persistence import State
+from sksketch.sketches.base import Answer, Sketch, megabytes
+from sksketch.sketches.certificate import Certificate
+from sksketch.sketches.forgetting import accumulated_weight
+from sksketch.sketches.targets import as_targets, described
+
+
+class LinearSketch(Sketch):
+    """B = S A with a random S of few rows, so that B'B is A'A on average.
+
+    S is a function of seed, shard and position in the stream, and is never stored. Rows and
+    targets are kept side by side as wide rows ``[x, y]``, so that both meet the same S.
+
+    A subclass says how wide rows are taken in (`_add`), what they have become (`_product`)
+    and what of that is saved (`_held`, `_hold`).
+    """
+
+    initial_ridge: ClassVar[float] = 0.0
+
+    def __init__(self, sketch_size: int, *, seed: int = 0, shard: int = 0) -> None:
+        self.sketch_size = _whole_number("sketch_size", sketch_size, 1)
+        self.seed = int(seed)
+        self.shard = _whole_number("shard", shard, 0)
+        self._shards = frozenset({self.shard})
+        self._own_rows = 0
+        self._squared_norm = 0.0
+        # Of the targets of one row: () if there is one, (n_targets,) if they came as columns.
+        self._target_shape: tuple[int, ...] | None = None
+        self._arriving: Array | None = None
+        self._cached: tuple[Array, Answer] | None = None
+
+    # Taking rows in
+
+    def update(self, X: Any, weights: Any = None, targets: Any = None) -> Self:
+        """Take in a block of rows, or a single row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            As in `Sketch.update`; sparse rows stay sparse.
+        weights : array-like of shape (n_rows,), optional
+            Each row counts as ``weights[i]`` copies of itself.
+        targets : array-like of shape (n_rows,) or (n_rows, n_targets), optional
+            Columns b that meet the same S as the rows: `targets` is then S b. They come
+            with all updates of a sketch or with none.
+
+        Returns
+        -------
+        self
+            Unchanged if the block is refused.
+        """
+        rows = as_rows(X, n_features=self.n_features)
+        columns = None
+        if targets is not None:
+            dtype = rows.dtype if self.dtype is None else self.dtype
+            columns = as_targets(targets, as_weights(weights, rows.shape[0]), rows.shape[0], dtype)
+        shape = None if columns is None else columns.shape[1:]
+        if self.n_features is not None and shape != self._target_shape:
+            raise ValueError(
+                f"got {described(shape)}, expected {described(self._target_shape)} as with the "
+                "earlier rows; give the same targets with every block"
+            )
+        self._arriving = columns
+        try:
+            return super().update(rows, weights)
+        finally:
+            self._arriving = None
+
+    @property
+    def _width(self) -> int:
+        """Columns of the rows and of the targets."""
+        assert self.n_features is not None
+        shape = self._target_shape
+        return self.n_features + (0 if shape is None else math.prod(shape))
+
+    def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
+        super()._begin(n_features, dtype)
+        self._target_shape = None if self._arriving is None else self._arriving.shape[1:]
+        self._allocate()
+
+    def _take(self, rows: Any) -> None:
+        self._cached = None
+        n_rows = rows.shape[0]
+        norms = _squared_norms(rows)
+        if self._arriving is not None:
+            columns = self._arriving[:n_rows].reshape(n_rows, -1).astype(rows.dtype, copy=False)
+            self._arriving = self._arriving[n_rows:]
+            if sp.issparse(rows):
+                rows = sp.hstack([rows, sp.csr_array(columns)], format="csr")
+            else:
+                rows = np.concatenate([rows, columns], axis=1)
+        self._add(rows if sp.issparse(rows) else np.ascontiguousarray(rows), norms)
+        self._own_rows += n_rows
+        self._squared_norm = accumulated_weight(self._squared_norm, norms, 1.0)
+
+    @abstractmethod
+    def _allocate(self) -> None:
+        """Make room for what wide rows become; columns, precision and targets are known."""
+
+    @abstractmethod
+    def _add(self, rows: Any, norms: Array) -> None:
+        """Add wide rows, dense or CSR; ``norms`` are the squared norms without targets."""
+
+    @abstractmethod
+    def _product(self) -> Array:
+        """Return a new array with S [A, b], with the targets b as its last columns."""
+
+    def fresh(self) -> Self:
+        """Return an empty sketch with the same options, the shard number included."""
+        return type(self)(self.sketch_size, seed=self.seed, shard=self.shard)
+
+    # Merging
+
+    @property
+    def shards(self) -> tuple[int, ...]:
+        """The shard numbers of all rows seen, and its own, in ascending order."""
+        return tuple(sorted(self._shards))
+
+    def _refusal(self, other: Self) -> str | None:
+        for name in ("sketch_size", "seed"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                return f"{name} is {mine} here and {theirs} there; build both with the same"
+        if other.n_features is None:
+            return None
+        if common := sorted(self._shards & other._shards):
+            return (
+                f"both hold shard {common[0]}, so their random numbers are the same and their "
+                "errors would add up; build every shard with its own shard=..."
+            )
+        if self.n_features is not None and self._target_shape != other._target_shape:
+            return (
+                f"the rows came with {described(self._target_shape)} here and with "
+                f"{described(other._target_shape)} there; give both the same"
+            )
+        return None
+
+    def _absorb(self, other: Self) -> None:
+        self._cached = None
+        if not self.n_rows_seen:
+            self._target_shape = other._target_shape
+            self._allocate()
+        self._join(other)
+        self._shards |= other._shards
+        self._squared_norm += other._squared_norm
+
+    @abstractmethod
+    def _join(self, other: Self) -> None:
+        """Add the product of ``other``, which has other shards."""
+
+    # Reading
+
+    @property
+    def matrix(self) -> Array:
+        """B = S A, of shape (sketch_size, n_features), in the precision of the rows."""
+        n_features = self._require_rows()
+        return self._read()[0][:, :n_features].copy()
+
+    @property
+    def targets(self) -> Array | None:
+        """S b for the targets b that came with the rows; None if none came."""
+        n_features = self._require_rows()
+        if self._target_shape is None:
+            return None
+        columns = self._read()[0][:, n_features:]
+        return columns.reshape(self.sketch_size, *self._target_shape).copy()
+
+    def _read(self) -> tuple[Array, Answer]:
+        n_features = self._require_rows()
+        if self._cached is None:
+            product = self._product()
+            self._cached = product, self._solve(product[:, :n_features])
+        return self._cached
+
+    def _answer(self, extra: Array | None = None) -> Answer:
+        if extra is not None:
+            raise ValueError(f"a {type(self).__name__} can not be wrapped")
+        return self._read()[1]
+
+    def _solve(self, B: Array) -> Answer:
+        singular_values, vectors = thin_svd(B)
+        floor = max(B.shape) * float(np.finfo(B.dtype).eps) * singular_values[0]
+        rank = int(np.count_nonzero(singular_values > floor))
+        total = self._squared_norm
+        # B'B may be above or below A'A, so nothing but rows of zeros is certain.
+        bound = math.inf if total > 0 else 0.0
+        summary = LowRankPlusRidge(
+            vectors[:rank].astype(B.dtype, copy=False),
+            singular_values[:rank] ** 2,
+            error_bound=bound,
+            n_rows_seen=self.n_rows_seen,
+            squared_norm=total,
+        )
+        certificate = Certificate(
+            spectral_error=(0.0, bound),
+            captured_energy=np.tile([0.0, 1.0], (rank, 1)),
+            # The eigenvalues of A'A sum to the total, so k of them are at most a k-th of it.
+            eigenvalues=np.stack([np.zeros(rank), total / np.arange(1, rank + 1)], axis=1),
+            n_certain=0,
+            squared_norm=total,
+            n_rows_seen=self.n_rows_seen,
+        )
+        return Answer(summary, certificate)
+
+    @property
+    def squared_norm(self) -> float:
+        """Sum of the squared entries of all rows seen (weighted), without targets."""
+        return self._squared_norm
+
+    def _plan(self) -> str:
+        n_features = self._require_rows()
+        held = sum(array.nbytes for array in self._held().values())
+        return (
+            f"{type(self).__name__}({self.sketch_size}) on {n_features} columns: keeps S A for "
+            f"shard {self.shard} of seed {self.seed} (right on average, no certified bound), "
+            f"in about {megabytes(held)}."
+        )
+
+    # Saving
+
+    @abstractmethod
+    def _held(self) -> dict[str, Array]:
+        """Return copies of the arrays that the rows have become."""
+
+    @abstractmethod
+    def _hold(self, arrays: Mapping[str, Array]) -> None:
+        """Take back what `_held` returned, into the room that was allocated."""
+
+    def state(self) -> State:
+        """Return S A, what waits to be added to it, and the counters."""
+        shape = self._target_shape
+        meta = {
+            "sketch_size": self.sketch_size,
+            "seed": self.seed,
+            "shard": self.shard,
+            "n_rows_seen": self.n_rows_seen,
+            "total_weight": self.total_weight,
+            "n_features": self.n_features,
+            "dtype": None if self.dtype is None else str(self.dtype),
+            # 0 for a single target that is no column.
+            "n_targets": None if shape is None else sum(shape),
+            "own_rows": self._own_rows,
+            "squared_norm": self._squared_norm,
+        }
+        arrays = {"shards": np.array(self.shards, dtype=np.int64)}
+        if self.n_features is not None:
+            arrays |= self._held()
+        return State(self.kind, self.version, meta, arrays)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build a sketch that goes on where ``state`` was taken."""
+        cls._check_kind(state)
+        meta: Any = state.meta
+        sketch = cls(meta["sketch_size"], seed=meta["seed"], shard=meta["shard"])
+        if meta["n_features"] is not None:
+            n_targets = meta["n_targets"]
+            sketch.n_features, sketch.dtype = meta["n_features"], np.dtype(meta["dtype"])
+            if n_targets is not None:
+                sketch._target_shape = (n_targets,) if n_targets else ()
+            sketch._allocate()
+            sketch._hold(state.arrays)
+        sketch._shards = frozenset(state.arrays["shards"].tolist())
+        sketch._own_rows = meta["own_rows"]
+        sketch._squared_norm = meta["squared_norm"]
+        sketch.n_rows_seen = meta["n_rows_seen"]
+        sketch.total_weight = meta["total_weight"]
+        return sketch
+
+
+def _whole_number(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+    return int(value)
+
+
+def _squared_norms(rows: Any) -> Array:
+    """Return the squared norm of every row, in float64."""
+    if sp.issparse(rows):
+        return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
+    pieces = dense_chunks(rows, np.dtype(np.float64))
+    return np.concatenate([np.vecdot(piece, piece) for piece in pieces])

@@ -1,0 +1,43 @@
+"""Checks of the options that sketches share; a bad one is refused in one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def whole_number(name: str, value: Any, least: int = 1) -> int:
+    """Return an integer option that is at least ``least``.
+
+    >>> whole_number("sketch_size", np.int64(7))
+    7
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
+        raise ValueError(f"{name} must be {kind}, got {value!r}")
+    return int(value)
+
+
+def fraction_of_one(name: str, value: Any) -> float:
+    """Return a number in (0, 1], such as a probability.
+
+    >>> fraction_of_one("failure_probability", 0.01)
+    0.01
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        raise ValueError(f"{name} must be a number in (0, 1], got {value!r}")  # noqa: TRY004
+    if not 0 < value <= 1:
+        raise ValueError(f"{name} must be in (0, 1], got {value!r}")
+    return float(value)
+
+
+def one_of(name: str, value: Any, choices: Any) -> str:
+    """Return an option that is one of the given words.
+
+    >>> one_of("rule", "uniform", ("uniform", "truncate"))
+    'uniform'
+    """
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return str(value)

@@ -1,0 +1,297 @@
+"""The buffer of a shrink, P = [kept rows; new rows], as the products that a shrink needs.
+
+`DenseStack` holds all rows as arrays, `SparseStack` new rows that are mostly zeros. The
+solvers see only the methods that both have.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.arrays.linalg import (
+    aligned_empty,
+    eigh_descending,
+    gram,
+    orthonormal_columns,
+    orthonormal_rows,
+)
+from sksketch.arrays.sparse import SparseRows
+
+# A cold start looks at this many sketch sizes of rows first.
+WARM_UP = 2
+
+# Single precision perturbs the loss by about this much of the largest eigenvalue.
+SINGLE_NOISE = 2e-6
+
+# Squared norms whose squares are far from the ends of single precision.
+MODERATE = 1e-10, 1e10
+
+# The Gram matrix resolves directions down to about 1e-5 of the largest singular value.
+GRAM_RESOLUTION = 1e-10
+
+# A direction below this part of the largest eigenvalue is one of rounding.
+RANK_RESOLUTION = 1e-14
+
+# Rows of a verification product: still in cache when its second half reads them again, and
+# within the size for which OpenBLAS has kernels that do not repack them.
+CHUNK_ENTRIES = 1 << 16
+
+# Products with P'P of sparse rows before the one that counts.
+WARM_PASSES, COLD_PASSES = 1, 2
+
+# Products with sparse rows read whole cache lines.
+LINE = 8
+
+
+class Projection(NamedTuple):
+    """The rows Z = Y'P for an orthonormal Y: Z'Z is never above P'P."""
+
+    rows: Array
+
+    def gram(self) -> Array:
+        """Return Z Z'."""
+        return gram(self.rows)
+
+    def combined(self, C: Array) -> Array:
+        """Return C Z."""
+        return np.asarray(C.astype(self.rows.dtype) @ self.rows)
+
+
+class LossOperator(NamedTuple):
+    """Products with P'P - B'B, divided by ``scale`` and perturbed by at most ``noise``."""
+
+    apply: Callable[[Array], Array]
+    dtype: type[np.floating[Any]]
+    scale: float
+    noise: float
+
+
+class DenseStack:
+    """Kept rows and new rows that are arrays.
+
+    Directions are found in single precision: every orthonormal Y gives a valid shrink, so it
+    may be rough, and its products cost half. Rows are scaled to unit norm where fourth powers
+    might leave the range of that precision.
+
+    Parameters
+    ----------
+    kept : array of shape (n_kept, n_features)
+        Orthogonal rows.
+    eigenvalues : array of shape (n_kept,)
+        Their squared lengths.
+    rows : array of shape (n_rows, n_features)
+        New rows.
+    total : float
+        Squared norm of all of them.
+    scratch : callable
+        Lends room for n rows in single precision.
+    """
+
+    def __init__(
+        self,
+        kept: Array,
+        eigenvalues: Array,
+        rows: Array,
+        total: float,
+        scratch: Callable[[int], Array],
+    ) -> None:
+        self.kept, self.rows = kept, rows
+        self.n_features = rows.shape[1]
+        self.n_rows = len(kept) + len(rows)
+        self.squared_norm = total
+        self._eigenvalues = eigenvalues
+        self._scratch = scratch
+
+    @functools.cached_property
+    def matrix(self) -> Array:
+        """P itself."""
+        return np.concatenate([self.kept, self.rows])
+
+    def gram(self) -> Array:
+        """Return P P'; the part of the kept rows is diagonal and, in float64, known."""
+        n_kept = len(self.kept)
+        if self.rows.dtype != np.float64 or not n_kept:
+            return gram(self.matrix)
+        G = np.empty((self.n_rows, self.n_rows))
+        G[:n_kept, :n_kept] = np.diag(self._eigenvalues)
+        G[n_kept:, n_kept:] = self.rows @ self.rows.T
+        cross = self.kept @ self.rows.T
+        G[:n_kept, n_kept:] = cross
+        G[n_kept:, :n_kept] = cross.T
+        return G
+
+    def combined(self, C: Array) -> Array:
+        """Return C P."""
+        return np.asarray(C.astype(self.rows.dtype) @ self.matrix)
+
+    def start(self, size: int) -> Array:
+        """Return unit rows to start from: the kept ones, or directions of the first rows."""
+        if len(self.kept) >= size:
+            return unit_rows(self.kept)
+        # A few more than will be kept, which mostly saves the second pass of a cold start.
+        P = np.concatenate([self.kept, self.rows[: WARM_UP * size]])
+        spectrum, U = eigh_descending(gram(P))
+        wanted = size + size // 3
+        keep = spectrum[:wanted] > GRAM_RESOLUTION * max(spectrum[0], 0.0)
+        return unit_rows(U[:, :wanted][:, keep].T.astype(P.dtype) @ P)
+
+    def width(self, n_directions: int) -> int:
+        """Return how many directions cost no more than so many."""
+        return n_directions
+
+    def project(self, start: Array) -> Projection:
+        """Return Y'P where Y spans P ``start'``."""
+        n_kept = len(self.kept)
+        kept, rows = self._single
+        T = np.empty((len(start), self.n_rows), dtype=self.rows.dtype)
+        T[:, :n_kept] = start @ kept.T
+        T[:, n_kept:] = (rows @ start.T).T
+        Y = orthonormal_rows(T)
+        Z = Y[:, n_kept:] @ self.rows
+        if n_kept:
+            Z += Y[:, :n_kept] @ self.kept
+        return Projection(Z)
+
+    def loss_operators(self, matrix: Array, lost: float, largest: float) -> Iterator[LossOperator]:
+        """Yield products with P'P - B'B for B = ``matrix``: the cheap ones, then the exact."""
+        kept, rows = self._single
+        apply = _loss_products(kept, rows, self._cast(matrix), 1.0)
+        yield LossOperator(apply, np.float32, self._single_scale**-2, SINGLE_NOISE * largest)
+        # Divided by its trace the matrix has norm at most one: no overflow, no underflow.
+        apply = _loss_products(self.kept, self.rows, matrix, 1.0 / lost)
+        yield LossOperator(apply, np.float64, lost, 0.0)
+
+    @functools.cached_property
+    def _single_scale(self) -> float:
+        moderate = MODERATE[0] < self.squared_norm < MODERATE[1]
+        return 1.0 if moderate else float(1.0 / np.sqrt(self.squared_norm))
+
+    @functools.cached_property
+    def _single(self) -> tuple[Array, Array]:
+        return self._cast(self.kept), self._cast(self.rows, self._scratch(len(self.rows)))
+
+    def _cast(self, rows: Array, out: Array | None = None) -> Array:
+        out = np.empty(rows.shape, dtype=np.float32) if out is None else out
+        if self._single_scale == 1.0:
+            np.copyto(out, rows, casting="same_kind")
+        else:
+            np.multiply(rows, rows.dtype.type(self._single_scale), out=out, casting="same_kind")
+        return out
+
+
+class SparseStack:
+    """Kept rows and new rows that are sparse, around a centre or not.
+
+    Products with P'P read every stored entry once and never need an array with a row for each
+    row of P. Everything is in float64: sums over many rows of the same sign need it.
+
+    Notes
+    -----
+    With W = P'P V, the rows Z = (V'W)^(-1/2) W' are Y'P for Y = P V (V'W)^(-1/2), whose columns
+    are orthonormal. So one product with P'P does what `DenseStack` does with two.
+    """
+
+    def __init__(self, dense: Array, rows: SparseRows, total: float) -> None:
+        self.dense, self.rows = dense, rows
+        self.n_features = rows.shape[1]
+        self.n_rows = len(dense) + len(rows)
+        self.squared_norm = total
+
+    def gram(self) -> Array:
+        """Return P P'."""
+        n_dense = len(self.dense)
+        G = np.empty((self.n_rows, self.n_rows))
+        G[:n_dense, :n_dense] = gram(self.dense)
+        G[n_dense:, n_dense:] = self.rows.gram()
+        G[:n_dense, n_dense:] = self.rows.products(self.dense)
+        G[n_dense:, :n_dense] = G[:n_dense, n_dense:].T
+        return G
+
+    def combined(self, C: Array) -> Array:
+        """Return C P."""
+        n_dense = len(self.dense)
+        total = self.rows.combined(C[:, n_dense:])
+        if n_dense:
+            total += C[:, :n_dense] @ self.dense
+        return total.astype(self.rows.dtype, copy=False)
+
+    def start(self, size: int) -> Array:
+        """Return the dense rows at unit length; where they are too few, chance has to do."""
+        return unit_rows(self.dense[:size])
+
+    def width(self, n_directions: int) -> int:
+        """Return how many directions cost no more than so many."""
+        return -(-n_directions // (2 * LINE)) * 2 * LINE
+
+    def project(self, start: Array) -> Projection:
+        """Return Y'P where Y spans P (P'P)^k ``start'`` for k = 1, or 2 in a cold start."""
+        # Divided by its trace P'P has norm at most one, so squares of products do not overflow.
+        V = _columns(start)
+        for _ in range(WARM_PASSES if len(self.dense) else COLD_PASSES):
+            W = self._normal(V)
+            W /= self.squared_norm
+            V = orthonormal_columns(W)
+        W = self._normal(V)
+        W /= self.squared_norm
+        values, U = eigh_descending(V.T @ W)
+        keep = values > RANK_RESOLUTION * values[0]
+        roots = np.sqrt(self.squared_norm / values[keep])
+        return Projection((U[:, keep] * roots).T @ W.T)
+
+    def loss_operators(self, matrix: Array, lost: float, largest: float) -> Iterator[LossOperator]:
+        """Yield products with P'P - B'B for B = ``matrix``."""
+        B = matrix.astype(np.float64, copy=False)
+
+        def apply(W: Array) -> Array:
+            image = self._normal(_columns(W / lost)).T[: len(W)]
+            return np.asarray(image - (W @ B.T / lost) @ B)
+
+        yield LossOperator(apply, np.float64, lost, 0.0)
+
+    def _normal(self, V: Array) -> Array:
+        """Return P'P V."""
+        W = self.rows.normal(V)
+        if len(self.dense):
+            W += self.dense.T @ (self.dense @ V)
+        return W
+
+
+Stack = DenseStack | SparseStack
+
+
+def unit_rows(matrix: Array) -> Array:
+    """Return the rows that are not zero at unit length, in single precision."""
+    rows = matrix.astype(np.float64, copy=False)
+    lengths = np.sqrt(np.vecdot(rows, rows))
+    nonzero = lengths > 0
+    return np.asarray((rows[nonzero] / lengths[nonzero, None]).astype(np.float32))
+
+
+def _columns(rows: Array) -> Array:
+    """Return the transpose in float64, with zero columns up to a whole number of cache lines."""
+    width = -(-len(rows) // LINE) * LINE
+    V = aligned_empty((rows.shape[1], width), np.dtype(np.float64))
+    V[:, : len(rows)] = rows.T
+    V[:, len(rows) :] = 0.0
+    return V
+
+
+def _loss_products(
+    kept: Array, rows: Array, matrix: Array, scale: float
+) -> Callable[[Array], Array]:
+    """Return W -> scale W (P'P - B'B) for P = [kept; rows], reading the rows once."""
+    step = max(4, CHUNK_ENTRIES // rows.shape[1])
+
+    def apply(W: Array) -> Array:
+        image = (scale * (W @ kept.T)) @ kept - (scale * (W @ matrix.T)) @ matrix
+        for start in range(0, len(rows), step):
+            piece = rows[start : start + step]
+            image += (scale * (W @ piece.T)) @ piece
+        return np.asarray(image)
+
+    return apply
