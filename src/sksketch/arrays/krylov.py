@@ -45,7 +45,11 @@ class TopEigenvalue(NamedTuple):
 
 
 def top_eigenvalue(
-    apply: Callable[[Array], Array], probes: Array, failure_probability: float, depth: int
+    apply: Callable[[Array], Array],
+    probes: Array,
+    failure_probability: float,
+    depth: int,
+    enough: float = float("inf"),
 ) -> TopEigenvalue:
     """Estimate the largest eigenvalue of a positive semidefinite matrix and bound it.
 
@@ -59,6 +63,8 @@ def top_eigenvalue(
         Probability that the bound may fail.
     depth : int
         Products with the matrix to spend.
+    enough : float
+        Stop sooner once the eigenvalue is known to be above this.
 
     Returns
     -------
@@ -75,7 +81,7 @@ def top_eigenvalue(
     >>> round(top.estimate, 6), 4.0 <= top.upper < 4.1
     (4.0, True)
     """
-    basis, diagonal, off_diagonal = _lanczos(apply, probes, depth)
+    basis, diagonal, off_diagonal = _lanczos(apply, probes, depth, enough)
     if not diagonal:
         return TopEigenvalue(0.0, 0.0, probes[:0])
     n_blocks, block = len(basis), len(probes)
@@ -94,7 +100,7 @@ def top_eigenvalue(
 
 
 def _lanczos(
-    apply: Callable[[Array], Array], probes: Array, depth: int
+    apply: Callable[[Array], Array], probes: Array, depth: int, enough: float
 ) -> tuple[list[Array], list[float], list[float]]:
     """Lanczos for ``W -> W M`` with the inner product of matrices; stops when exhausted."""
     basis = [probes / float(np.linalg.norm(probes))]
@@ -117,11 +123,20 @@ def _lanczos(
         if rest <= rounding * length:
             # Only rounding is left, or something smaller; as a last step it is still a bound.
             break
+        if enough < np.inf and _ritz_values(diagonal, off_diagonal)[-1] > enough:
+            break
     return basis, diagonal, off_diagonal
 
 
 def _inner(A: Array, B: Array) -> float:
     return float(np.vecdot(A, B).sum(dtype=np.float64))
+
+
+def _ritz_values(diagonal: list[float], off_diagonal: list[float]) -> Array:
+    """Return the eigenvalues of the tridiagonal matrix: the zeros of the last polynomial."""
+    inner = off_diagonal[: len(diagonal) - 1]
+    T = np.diag(diagonal) + np.diag(inner, 1) + np.diag(inner, -1)
+    return np.asarray(np.linalg.eigvalsh(T))
 
 
 def _block_ritz(
@@ -156,8 +171,7 @@ def _smallest_certified(
 ) -> float:
     """Smallest candidate x whose kernel polynomial passes the test, or infinity."""
     steps = len(diagonal)
-    inner = off_diagonal[: steps - 1]
-    zeros = np.linalg.eigvalsh(np.diag(diagonal) + np.diag(inner, 1) + np.diag(inner, -1))
+    zeros = _ritz_values(diagonal, off_diagonal)
     candidates = max(estimate, float(zeros[-1])) * GRID
     pi = [np.full(len(candidates), 1.0 / first)]
     for j in range(steps):

@@ -93,9 +93,10 @@ class Sketch(ABC):
         counted = np.ones(rows.shape[0]) if weights is None else weights
         self.total_weight = accumulated_weight(self.total_weight, counted, self.decay)
         start = 0
-        pieces = (
-            [rows.astype(dtype, copy=False)] if sp.issparse(rows) else dense_chunks(rows, dtype)
-        )
+        # Dense rows that must be converted are converted a piece at a time.
+        ready = weights is None and rows.dtype == dtype and not sp.issparse(rows)
+        whole = sp.issparse(rows) or (ready and rows.flags.c_contiguous)
+        pieces = [rows.astype(dtype, copy=False)] if whole else dense_chunks(rows, dtype)
         for piece in pieces:
             end = start + piece.shape[0]
             self._take_weighted(piece, None if weights is None else weights[start:end])
@@ -128,6 +129,10 @@ class Sketch(ABC):
     @abstractmethod
     def _take(self, rows: Any) -> None:
         """Add checked rows of the sketch's own width and precision: an array or a CSR array."""
+
+    def _lend(self, n_rows: int) -> Array | None:
+        """Return room for the next dense rows, to be filled and then taken, if there is any."""
+        return None
 
     def _sparse_limits(self) -> tuple[int, int] | None:
         """Return how many sparse rows and stored entries make a block, for a wrapper.

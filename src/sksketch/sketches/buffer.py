@@ -88,7 +88,9 @@ class RowBuffer:
         while start < len(rows):
             storage = self._room()
             n_copied = min(self.capacity - self._used, len(rows) - start)
-            storage[self._used : self._used + n_copied] = rows[start : start + n_copied]
+            target, source = storage[self._used :][:n_copied], rows[start : start + n_copied]
+            if target.ctypes.data != source.ctypes.data:
+                target[...] = source
             self._used += n_copied
             start += n_copied
             if self._used == self.capacity:
@@ -106,6 +108,11 @@ class RowBuffer:
             return np.concatenate([self.rows, extra])
         storage[self._used : end] = extra
         return storage[:end]
+
+    def lend(self, n_rows: int) -> Array | None:
+        """Return the room of the next rows if so many fit; `fill` sees what is already there."""
+        end = self._used + n_rows
+        return self._room()[self._used : end] if end <= self.capacity else None
 
     def resize(self, capacity: int) -> None:
         """Change the capacity of an empty buffer."""

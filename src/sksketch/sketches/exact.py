@@ -73,6 +73,9 @@ class ExactCovariance(Sketch):
                     self._accumulated = _zeros(block.shape[1])
                 _accumulate_inplace(self._accumulated, block, self.decay)
 
+    def _lend(self, n_rows: int) -> Array | None:
+        return self._buffer.lend(n_rows)
+
     def fresh(self) -> Self:
         """Return an empty sketch with the same options."""
         return type(self)(initial_ridge=self.initial_ridge, decay=self.decay)

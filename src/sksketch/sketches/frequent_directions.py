@@ -139,9 +139,8 @@ class FrequentDirections(Sketch):
             self._exact._begin(n_features, dtype)
         else:
             self._buffer = RowBuffer(self._capacity()).allocate(n_features, dtype)
-            max_rows, max_entries = planning.sparse_limits(
-                planning.sparse_route(self.solver), self.sketch_size, n_features
-            )
+            route = planning.sparse_route(self.solver)
+            max_rows, max_entries = planning.sparse_limits(route, self.sketch_size, n_features)
             if self.buffer_rows is not None:
                 max_rows = self._capacity()
             self._sparse = SparseRowBuffer(max_rows, max_entries).allocate(n_features, dtype)
@@ -230,6 +229,9 @@ class FrequentDirections(Sketch):
         settings = self._settings(sparse is not None)
         rows = aged(block, self.decay)
         return compress(older, rows, sparse, settings, self._buffer.scratch)
+
+    def _lend(self, n_rows: int) -> Array | None:
+        return (self._buffer if self._exact is None else self._exact._buffer).lend(n_rows)
 
     def _sparse_limits(self) -> tuple[int, int] | None:
         if self._exact is not None:

@@ -218,7 +218,7 @@ def compress(
         stack.n_rows, stack.n_features, memory.sketch_size, sparse is not None
     )
     shrunk = SOLVERS["exact" if few else settings.route](task)
-    eps = float(np.finfo(rows.dtype).eps)
+    eps = max(shrunk.eps, float(np.finfo(rows.dtype).eps))
     largest = shrunk.largest + (0.0 if sparse is None else sparse.center_energy)
     step = Ledger(
         squared_norm=gained,

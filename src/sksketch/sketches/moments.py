@@ -120,20 +120,32 @@ class Centered(Sketch):
 
     def _take_dense(self, rows: Array, weights: Array | None) -> None:
         self._flush_sparse()
-        column = np.ones((len(rows), 1)) if weights is None else weights[:, None]
-        tiles = self._tile.fill(rows), self._tile_weights.fill(column)
-        for tile, tile_weights in zip(*tiles, strict=True):
-            self._flush(tile, tile_weights[:, 0])
+        weights = np.ones(len(rows)) if weights is None else weights
+        size = self._tile.capacity
+        start = 0
+        while start < len(rows):
+            waiting = len(self._tile.rows)
+            end = start + size - waiting
+            if waiting or end > len(rows):
+                tiles = self._tile.fill(rows[start:end])
+                columns = self._tile_weights.fill(weights[start:end, None])
+                for tile, column in zip(tiles, columns, strict=True):
+                    self._flush(tile, column[:, 0], out=tile)
+            else:
+                # A whole tile: center it on its way to where the sketch wants it.
+                out = self.sketch._lend(size)
+                out = self._tile.lend(size) if out is None else out
+                self._flush(rows[start:end], weights[start:end], out)
+            start = end
 
-    def _flush(self, tile: Array | SparseRows, weights: Array) -> None:
-        # A dense tile is full and about to be overwritten, so it can be centered in place.
-        centered, self._mean, self._weight = self._centered(tile, weights, in_place=True)
+    def _flush(self, tile: Array | SparseRows, weights: Array, out: Array | None = None) -> None:
+        centered, self._mean, self._weight = self._centered(tile, weights, out)
         self.sketch.n_rows_seen += len(tile)
         self.sketch._take(centered)
 
     def _flush_dense(self) -> None:
         if len(self._tile.rows):
-            self._flush(self._tile.rows, self._tile_weights.rows[:, 0])
+            self._flush(self._tile.rows, self._tile_weights.rows[:, 0], out=self._tile.rows)
             self._tile.clear()
             self._tile_weights.clear()
 
@@ -143,7 +155,7 @@ class Centered(Sketch):
             self._sparse.clear()
 
     def _centered(
-        self, tile: Array | SparseRows, weights: Array, in_place: bool = False
+        self, tile: Array | SparseRows, weights: Array, out: Array | None = None
     ) -> tuple[Array | SparseRows, Array, float]:
         """Return the tile's rows for the sketch, and the mean and weight after them."""
         assert self._mean is not None
@@ -163,7 +175,7 @@ class Centered(Sketch):
         if isinstance(tile, SparseRows):
             centered = SparseRows(tile.sparse, np.ones(len(tile)), center)
             return centered if roots is None else centered.scaled(roots), mean, before + gained
-        out = tile if in_place else np.empty_like(tile)
+        out = np.empty_like(tile) if out is None else out
         np.subtract(tile, center, out=out, casting="same_kind")
         if roots is not None:
             out *= roots[:, None].astype(tile.dtype)

@@ -8,7 +8,8 @@ of P'P any direction can have lost.
 ``block`` takes many more rows at once and one step of subspace iteration that starts at
 the kept rows: with Y orthonormal, Z = Y'P has Z'Z <= P'P whatever Y is, so a shrink of Z
 is a valid shrink of P. What lies outside Y is lost too, so the loss is not only the cut:
-a block Lanczos bound on P'P - B'B certifies it, with a stated probability.
+a block Lanczos bound on P'P - B'B certifies it, with a stated probability. Where roundings
+of single precision are small against the cut, Z is computed in it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sksketch._typing import Array
 from sksketch.arrays.krylov import TopEigenvalue, top_eigenvalue
 from sksketch.arrays.linalg import eigh_descending, squared_norm, thin_svd
 from sksketch.arrays.random import stream
+from sksketch.sketches.ledger import rounding_allowance
 from sksketch.sketches.stacks import (
     GRAM_RESOLUTION,
     DenseStack,
@@ -71,6 +73,7 @@ class Shrunk:
     matrix: Array
     eigenvalues: Array
     largest: float
+    eps: float
     cut: float
     loss: float
     loss_bound: float
@@ -116,6 +119,7 @@ def shrink_exact(task: Task) -> Shrunk:
         matrix.astype(P.rows.dtype, copy=False),
         kept[keep],
         largest=float(spectrum[0]),
+        eps=float(np.finfo(P.rows.dtype).eps),
         cut=cut,
         loss=cut,
         loss_bound=cut,
@@ -145,21 +149,25 @@ def shrink_block(task: Task) -> Shrunk:
     for passes in itertools.count(1):
         n_fresh = P.width(max(size, len(start)) + OVERSAMPLING) - len(start)
         fresh = rng.standard_normal((n_fresh, P.n_features), dtype=np.float32)
-        Z = P.project(np.concatenate([start, fresh]))
-        matrix, kept, largest, cut = _shrink_projection(task, Z, size)
+        for Z in P.project(np.concatenate([start, fresh])):
+            matrix, kept, largest, cut = _shrink_projection(task, Z, size)
+            if rounding_allowance(Z.eps, largest) <= ACCURACY * cut:
+                break
         lost = max(P.squared_norm - squared_norm(matrix), 0.0)
-        top = _measure_loss(task, matrix, largest, lost, passes)
+        tolerable = max(REPEAT_ABOVE * cut, NEGLIGIBLE * Z.eps * largest)
+        enough = tolerable if passes < MAX_PASSES and task.acceptable_loss == np.inf else np.inf
+        top = _measure_loss(task, matrix, largest, lost, passes, enough)
         bound = min(top.upper, lost)
-        negligible = NEGLIGIBLE * float(np.finfo(matrix.dtype).eps) * largest
         if bound > task.acceptable_loss and size < task.max_sketch_size:
             size = min(task.max_sketch_size, size + size // 2 + 1)
-        elif top.estimate <= max(REPEAT_ABOVE * cut, negligible) or passes >= MAX_PASSES:
+        elif top.estimate <= tolerable or passes >= MAX_PASSES:
             break
         start = np.concatenate([unit_rows(matrix), top.vectors])
     return Shrunk(
         matrix,
         kept,
         largest=largest,
+        eps=Z.eps,
         cut=cut,
         loss=max(top.estimate, cut),
         loss_bound=bound,
@@ -176,15 +184,17 @@ def _shrink_projection(task: Task, Z: Projection, size: int) -> tuple[Array, Arr
     kept, cut = task.shrink(spectrum, size)
     keep = kept > 0
     scale = np.sqrt(kept[keep] / spectrum[: len(kept)][keep])
-    matrix = Z.combined((U[:, : len(kept)][:, keep] * scale).T)
-    matrix = matrix.astype(task.stack.rows.dtype, copy=False)
+    matrix = Z.combined((U[:, : len(kept)][:, keep] * scale).T, task.stack.rows.dtype)
     return matrix, kept[keep], float(spectrum.max(initial=0.0)), cut
 
 
 def _measure_loss(
-    task: Task, matrix: Array, largest: float, lost: float, passes: int
+    task: Task, matrix: Array, largest: float, lost: float, passes: int, enough: float
 ) -> TopEigenvalue:
-    """Bound the largest eigenvalue of P'P - B'B by block Lanczos with fresh probes."""
+    """Bound the largest eigenvalue of P'P - B'B by block Lanczos with fresh probes.
+
+    There is no need to know it well if it is more than ``enough``.
+    """
     n_features = task.stack.n_features
     if not task.certify or lost == 0.0:
         return TopEigenvalue(0.0, lost, np.zeros((0, n_features), dtype=np.float32))
@@ -193,7 +203,8 @@ def _measure_loss(
     # Each pass may fail on its own, so their probabilities add up to the whole.
     chance = task.failure_probability / 2**passes
     for loss in task.stack.loss_operators(matrix, lost, largest):
-        top = top_eigenvalue(loss.apply, probes.astype(loss.dtype), chance, DEPTH)
+        limit = enough / loss.scale
+        top = top_eigenvalue(loss.apply, probes.astype(loss.dtype), chance, DEPTH, limit)
         if loss.noise <= ACCURACY * top.estimate * loss.scale:
             break
     return TopEigenvalue(

@@ -49,17 +49,22 @@ LINE = 8
 
 
 class Projection(NamedTuple):
-    """The rows Z = Y'P for an orthonormal Y: Z'Z is never above P'P."""
+    """The rows Z = Y'P for an orthonormal Y: Z'Z is never above P'P, but for roundings."""
 
     rows: Array
+
+    @property
+    def eps(self) -> float:
+        """Size of a rounding."""
+        return float(np.finfo(self.rows.dtype).eps)
 
     def gram(self) -> Array:
         """Return Z Z'."""
         return gram(self.rows)
 
-    def combined(self, C: Array) -> Array:
-        """Return C Z."""
-        return np.asarray(C.astype(self.rows.dtype) @ self.rows)
+    def combined(self, C: Array, dtype: np.dtype[Any]) -> Array:
+        """Return C Z in a precision in which its rows can be orthogonal."""
+        return np.asarray(C.astype(dtype) @ self.rows.astype(dtype, copy=False))
 
 
 class LossOperator(NamedTuple):
@@ -144,18 +149,22 @@ class DenseStack:
         """Return how many directions cost no more than so many."""
         return n_directions
 
-    def project(self, start: Array) -> Projection:
-        """Return Y'P where Y spans P ``start'``."""
+    def project(self, start: Array) -> Iterator[Projection]:
+        """Yield Y'P where Y spans P ``start'``: a cheap one, then one in full precision."""
         n_kept = len(self.kept)
         kept, rows = self._single
         T = np.empty((len(start), self.n_rows), dtype=self.rows.dtype)
         T[:, :n_kept] = start @ kept.T
         T[:, n_kept:] = (rows @ start.T).T
         Y = orthonormal_rows(T)
+        if self.rows.dtype == np.float64 and self._single_scale == 1.0:
+            single = Y.astype(np.float32)
+            Z = single[:, n_kept:] @ rows
+            Z += single[:, :n_kept] @ kept
+            yield Projection(Z)
         Z = Y[:, n_kept:] @ self.rows
-        if n_kept:
-            Z += Y[:, :n_kept] @ self.kept
-        return Projection(Z)
+        Z += Y[:, :n_kept] @ self.kept
+        yield Projection(Z)
 
     def loss_operators(self, matrix: Array, lost: float, largest: float) -> Iterator[LossOperator]:
         """Yield products with P'P - B'B for B = ``matrix``: the cheap ones, then the exact."""
@@ -228,8 +237,8 @@ class SparseStack:
         """Return how many directions cost no more than so many."""
         return -(-n_directions // (2 * LINE)) * 2 * LINE
 
-    def project(self, start: Array) -> Projection:
-        """Return Y'P where Y spans P (P'P)^k ``start'`` for k = 1, or 2 in a cold start."""
+    def project(self, start: Array) -> Iterator[Projection]:
+        """Yield Y'P where Y spans P (P'P)^k ``start'`` for k = 1, or 2 in a cold start."""
         # Divided by its trace P'P has norm at most one, so squares of products do not overflow.
         V = _columns(start)
         for _ in range(WARM_PASSES if len(self.dense) else COLD_PASSES):
@@ -241,7 +250,7 @@ class SparseStack:
         values, U = eigh_descending(V.T @ W)
         keep = values > RANK_RESOLUTION * values[0]
         roots = np.sqrt(self.squared_norm / values[keep])
-        return Projection((U[:, keep] * roots).T @ W.T)
+        yield Projection((U[:, keep] * roots).T @ W.T)
 
     def loss_operators(self, matrix: Array, lost: float, largest: float) -> Iterator[LossOperator]:
         """Yield products with P'P - B'B for B = ``matrix``."""
