@@ -126,13 +126,13 @@ class Centered(Sketch):
         while start < len(rows):
             waiting = len(self._tile.rows)
             end = start + size - waiting
-            if waiting or end > len(rows):
+            if waiting or end > len(rows) or not rows.flags.c_contiguous:
                 tiles = self._tile.fill(rows[start:end])
                 columns = self._tile_weights.fill(weights[start:end, None])
                 for tile, column in zip(tiles, columns, strict=True):
                     self._flush(tile, column[:, 0], out=tile)
             else:
-                # A whole tile: center it on its way to where the sketch wants it.
+                # A whole tile, laid out like ours: center it on its way to where it will wait.
                 out = self.sketch._lend(size)
                 out = self._tile.lend(size) if out is None else out
                 self._flush(rows[start:end], weights[start:end], out)
