@@ -133,12 +133,13 @@ def orthonormal_columns(W: Array) -> Array:
     >>> orthonormal_columns(np.array([[3.0, 6.0], [0.0, 0.0]])).shape
     (2, 1)
     """
-    G = W.T @ W
+    G = gram(W.T)
     scale = np.sqrt(G.diagonal())
     nonzero = scale > 0
     if not nonzero.all():
         W, G, scale = W[:, nonzero], G[np.ix_(nonzero, nonzero)], scale[nonzero]
-    return np.asarray(W @ (_inverse_factor(G / np.outer(scale, scale)) / scale).T)
+    factor = _inverse_factor(G / np.outer(scale, scale)) / scale
+    return np.asarray(W @ factor.T.astype(W.dtype))
 
 
 def _inverse_factor(G: Array) -> Array:

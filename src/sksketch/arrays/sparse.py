@@ -87,24 +87,25 @@ class SparseRows:
         return SparseRows(scaled_rows(self.sparse, factors), scale, self.center)
 
     def normal(self, W: Array) -> Array:
-        """Return P'P W for these rows P; reads the stored entries once.
+        """Return P'P W for these rows P, in the precision of W; reads the stored entries once.
 
         Parameters
         ----------
         W : array of shape (n_features, n_vectors)
-            In float64; rows of whole cache lines make it fastest.
+            Rows of whole cache lines make it fastest.
         """
         X = self.sparse
-        image = aligned_empty(W.shape, np.dtype(np.float64))
+        image = aligned_empty(W.shape, W.dtype)
         image[...] = 0.0
-        pull = np.zeros(W.shape[1])
-        offset = self.center @ W if self.centered else pull
+        pull = np.zeros(W.shape[1], dtype=W.dtype)
+        offset = (self.center @ W).astype(W.dtype) if self.centered else pull
         kernels().normal_csr_inplace(
             image, pull, W, X.indptr, X.indices, X.data, self.scale, offset
         )
         if self.centered:
             # In place: the transpose is what BLAS calls a matrix.
-            blas.dger(-1.0, pull, self.center, a=image.T, overwrite_a=1)
+            ger = blas.dger if W.dtype == np.float64 else blas.sger
+            ger(-1.0, pull, self.center.astype(W.dtype), a=image.T, overwrite_a=1)
         return image
 
     def products(self, V: Array) -> Array:

@@ -197,7 +197,7 @@ class SparseStack:
     """Kept rows and new rows that are sparse, around a centre or not.
 
     Products with P'P read every stored entry once and never need an array with a row for each
-    row of P. Everything is in float64: sums over many rows of the same sign need it.
+    row of P. What counts is in float64: sums over many rows of the same sign need it.
 
     Notes
     -----
@@ -240,11 +240,14 @@ class SparseStack:
     def project(self, start: Array) -> Iterator[Projection]:
         """Yield Y'P where Y spans P (P'P)^k ``start'`` for k = 1, or 2 in a cold start."""
         # Divided by its trace P'P has norm at most one, so squares of products do not overflow.
-        V = _columns(start)
+        # Directions may be rough, so half the memory traffic will do until the last product.
+        single = MODERATE[0] < self.squared_norm < MODERATE[1]
+        V = _columns(start, np.dtype(np.float32 if single else np.float64))
         for _ in range(WARM_PASSES if len(self.dense) else COLD_PASSES):
             W = self._normal(V)
-            W /= self.squared_norm
+            W /= W.dtype.type(self.squared_norm)
             V = orthonormal_columns(W)
+        V = V.astype(np.float64, copy=False)
         W = self._normal(V)
         W /= self.squared_norm
         values, U = eigh_descending(V.T @ W)
@@ -257,7 +260,7 @@ class SparseStack:
         B = matrix.astype(np.float64, copy=False)
 
         def apply(W: Array) -> Array:
-            image = self._normal(_columns(W / lost)).T[: len(W)]
+            image = self._normal(_columns(W / lost, W.dtype)).T[: len(W)]
             return np.asarray(image - (W @ B.T / lost) @ B)
 
         yield LossOperator(apply, np.float64, lost, 0.0)
@@ -266,7 +269,8 @@ class SparseStack:
         """Return P'P V."""
         W = self.rows.normal(V)
         if len(self.dense):
-            W += self.dense.T @ (self.dense @ V)
+            dense = self.dense.astype(V.dtype, copy=False)
+            W += dense.T @ (dense @ V)
         return W
 
 
@@ -281,10 +285,10 @@ def unit_rows(matrix: Array) -> Array:
     return np.asarray((rows[nonzero] / lengths[nonzero, None]).astype(np.float32))
 
 
-def _columns(rows: Array) -> Array:
-    """Return the transpose in float64, with zero columns up to a whole number of cache lines."""
+def _columns(rows: Array, dtype: np.dtype[Any]) -> Array:
+    """Return the transpose in ``dtype``, with zero columns up to whole cache lines."""
     width = -(-len(rows) // LINE) * LINE
-    V = aligned_empty((rows.shape[1], width), np.dtype(np.float64))
+    V = aligned_empty((rows.shape[1], width), dtype)
     V[:, : len(rows)] = rows.T
     V[:, len(rows) :] = 0.0
     return V

@@ -6,6 +6,8 @@ duplicates. ``indptr`` may be a stretch of the whole, so that no rows need be co
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -45,6 +47,57 @@ def outer_csr_inplace(
     for t in range(len(columns)):
         row = slice(indptr[t], indptr[t + 1])
         total[indices[row]] += data[row][:, None] * columns[t]
+
+
+def parse_svmlight_inplace(
+    progress: Array, labels: Array, indptr: Array, indices: Array, data: Array, text: Array
+) -> None:
+    """Read lines ``label index:value index:value ... # comment`` into labels and CSR arrays.
+
+    ``text`` holds whole lines as bytes. ``progress`` has a code, the position in the text, and
+    the rows, entries and lines that are complete; a second call goes on from there. Code 0: all
+    was read. Codes 2 to 6 say what is wrong with what begins at the position: 2 the label, 3 no
+    colon, 4 the index, 5 the value, 6 an index not above the one before. (Code 1, which only the
+    compiled kernel gives: the number there needs more care; put it into its place and call
+    again.) Entries named ``qid`` are skipped.
+    """
+    raw = text.tobytes()
+    while progress[1] < len(raw):
+        stop = raw.find(b"\n", progress[1]) + 1 or len(raw)
+        line = raw[progress[1] : stop].partition(b"#")[0]
+        start, entries, last = int(progress[1]), int(progress[3]), -1
+        for order, word in enumerate(re.finditer(rb"[^ \t\r\n\f\v]+", line)):
+            name, colon, number = word[0].partition(b":")
+            if order == 0:
+                code, labels[progress[2]] = _number(word[0], 2)
+            elif name == b"qid" and colon:
+                continue
+            elif not colon:
+                code = 3
+            elif not re.fullmatch(rb"[0-9]+", name) or int(name) >= 2**31:
+                code = 4
+            elif int(name) <= last:
+                code = 6
+            else:
+                last = indices[entries] = int(name)
+                code, data[entries] = _number(number, 5)
+                entries += 1
+            if code:
+                progress[0], progress[1] = code, start + word.start()
+                return
+        progress[4] += 1
+        progress[1] = stop
+        if line.strip():
+            progress[2] += 1
+            indptr[progress[2]] = progress[3] = entries
+
+
+def _number(word: bytes, complaint: int) -> tuple[int, float]:
+    """Return 0 and the number that a word is, or the complaint."""
+    try:
+        return (complaint, 0.0) if b"_" in word else (0, float(word))
+    except ValueError:
+        return complaint, 0.0
 
 
 def scatter_csr_inplace(
