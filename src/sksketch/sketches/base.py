@@ -213,6 +213,13 @@ class Sketch(ABC):
     def _answer(self, extra: Any = None) -> Answer:
         """Read the sketch, as if the rows ``extra`` had come as well; changes nothing."""
 
+    def _with_rows(self, extra: Array) -> Self:
+        """Return a copy that has taken more rows."""
+        twin = self.copy()
+        twin._take(extra)
+        twin.n_rows_seen += len(extra)
+        return twin
+
     def summary(self) -> LowRankPlusRidge:
         """Return low rank plus ridge for A'A + initial_ridge I, with its error bound."""
         return self._answer().summary

@@ -17,11 +17,21 @@ from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.forgetting import age_weights
 from sksketch.sketches.frequent_directions import FrequentDirections
+from sksketch.sketches.sparse import SparseFrequentDirections
 from sksketch.sketches.sparse_buffer import SparseRowBuffer
+from sksketch.sketches.two_level import TwoLevelFrequentDirections
 
 TILE_ROWS = 256
 
-INNER = {kind.kind: kind for kind in (FrequentDirections, ExactCovariance)}
+INNER: dict[str, type[Sketch]] = {
+    kind.kind: kind
+    for kind in (
+        FrequentDirections,
+        SparseFrequentDirections,
+        TwoLevelFrequentDirections,
+        ExactCovariance,
+    )
+}
 
 
 class Centered(Sketch):
@@ -71,7 +81,7 @@ class Centered(Sketch):
         if not isinstance(sketch, tuple(INNER.values())):
             raise TypeError(
                 f"expected a sketch to wrap, got {sketch!r:.80}; "
-                "pass an empty FrequentDirections or ExactCovariance"
+                f"pass an empty {', '.join(kind.__name__ for kind in INNER.values())}"
             )
         if sketch.n_features is not None:
             raise ValueError("expected an empty sketch, got one with rows; wrap it before update")

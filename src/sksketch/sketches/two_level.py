@@ -229,7 +229,7 @@ class TwoLevelFrequentDirections(Sketch):
 
     def _answer(self, extra: Any = None) -> Answer:
         if extra is not None:
-            raise ValueError("a two-level sketch can not be wrapped")
+            return self._with_rows(extra)._answer()
         return self._read()[1]
 
     @property
