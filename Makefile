@@ -24,14 +24,18 @@ lint: $(VENV)/dev.stamp ## style, types and import layers
 
 bench: $(VENV)/dev.stamp ## speed, error and memory beside peers, and errors beside theory
 	@$(BIN)/python benchmarks/speed/dense.py
+	@$(BIN)/python benchmarks/speed/sparse.py
 	@$(BIN)/python benchmarks/speed/memory.py
 	@$(BIN)/python benchmarks/speed/kernels.py
+	@$(BIN)/python benchmarks/speed/io.py
 	@$(BIN)/python benchmarks/papers/embedding.py
 
-bench-quick: $(VENV)/dev.stamp ## the same on small sizes, under a minute
+bench-quick: $(VENV)/dev.stamp ## the same on small sizes, a minute or two
 	@$(BIN)/python benchmarks/speed/dense.py --quick
+	@$(BIN)/python benchmarks/speed/sparse.py --quick
 	@$(BIN)/python benchmarks/speed/memory.py --quick
 	@$(BIN)/python benchmarks/speed/kernels.py --quick
+	@$(BIN)/python benchmarks/speed/io.py --quick
 	@$(BIN)/python benchmarks/papers/embedding.py --quick
 
 docs: $(VENV)/docs.stamp ## build the site into docs/_build

@@ -108,6 +108,8 @@ def _factories():
         *(next(name for name in made if name.startswith(kind)) for kind in ("sfd ", "2lfd ")),
     ]
     made |= {f"centered {name}": lambda m=made[name]: sksketch.Centered(m()) for name in inner}
+    made["regression"] = lambda: sksketch.Regression(fd(EXACT))
+    made["regression uncentered"] = lambda: sksketch.Regression(fd(BLOCK), centered=False)
     return made
 
 
@@ -164,8 +166,13 @@ def assert_same_answer(left, right):
 
 
 def initial_ridge(sketch) -> float:
-    inner = getattr(sketch, "sketch", sketch)
-    return inner.initial_ridge
+    while hasattr(sketch, "sketch"):
+        sketch = sketch.sketch
+    return getattr(sketch, "initial_ridge", 0.0)
+
+
+def is_centered(sketch) -> bool:
+    return getattr(sketch, "centered", isinstance(sketch, sksketch.Centered))
 
 
 def decay(sketch) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sksketch import FrequentDirections, StreamingPCA, cli, load
+from sksketch.cli import app
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def test_help_is_not_a_mistake(capsys):
 
 
 def test_a_missing_extra_is_named(monkeypatch, capsys):
-    monkeypatch.setattr(cli, "_MISSING", "typer")
+    monkeypatch.setattr(app, "_MISSING", "typer")
     assert cli.main(["tour"]) == 2
     assert_one_line(err := capsys.readouterr().err)
     assert "pip install 'scikit-sketch[cli]'" in err

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import laws
-import sksketch
 import zoo
 
 WIDTH = 30
@@ -72,14 +71,14 @@ def test_law_3_the_bound_is_true(name, seed, weighted):
     if sketch.n_features is None:
         sketch.update(X)
         rows.update(X, decay=laws.decay(sketch))
-    laws.bound_is_true(sketch, rows.matrix(centered=isinstance(sketch, sksketch.Centered)))
+    laws.bound_is_true(sketch, rows.matrix(centered=laws.is_centered(sketch)))
 
 
 @each_sketch
 def test_law_3_at_every_moment(name):
     X = zoo.SHAPES["drifting"](330, 40, seed=3)
     sketch, rows = laws.SKETCHES[name](), laws.Rows(40)
-    centered = isinstance(sketch, sksketch.Centered)
+    centered = laws.is_centered(sketch)
     for piece in zoo.pieces(X, [1, 2, 3, 10, 56, 57, 112, 113, 200, 255, 256, 257, 300]):
         sketch.update(piece)
         rows.update(piece, decay=laws.decay(sketch))
@@ -92,7 +91,7 @@ def test_law_3_on_the_zoo(name):
     for animal, X in zoo.named().items():
         sketch = laws.SKETCHES[name]().update(X)
         rows = laws.Rows(X.shape[1]).update(X, decay=laws.decay(sketch))
-        A = rows.matrix(centered=isinstance(sketch, sksketch.Centered))
+        A = rows.matrix(centered=laws.is_centered(sketch))
         if claims := laws.broken_bounds(sketch, A):
             broken[animal] = claims
     assert not broken

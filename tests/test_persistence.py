@@ -124,6 +124,15 @@ def test_the_file_is_a_safetensors_file_with_a_json_header(tmp_path):
     assert (header["format"], header["kind"], header["version"]) == (1, "demo", 2)
 
 
+def test_equal_states_are_equal_files(tmp_path):
+    # safetensors orders its metadata by chance, so once would prove little.
+    files = set()
+    for _ in range(12):
+        write_state(EXAMPLE, tmp_path / "a.sks")
+        files.add((tmp_path / "a.sks").read_bytes())
+    assert len(files) == 1
+
+
 def rewrite(path, **changes):
     """Change texts of the metadata, leaving the arrays as they are."""
     arrays = load_file(path)

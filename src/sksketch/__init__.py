@@ -1,8 +1,14 @@
 """Learn from matrices that do not fit: one pass, flat memory, an error bound on every answer."""
 
 from sksketch import datasets, metrics
-from sksketch.estimators import StreamingPCA, StreamingSVD
-from sksketch.exceptions import NotMergeableError, StateFormatError, StreamExhaustedError
+from sksketch.drive import fit_stream
+from sksketch.estimators import StreamingPCA, StreamingRidge, StreamingRidgeCV, StreamingSVD
+from sksketch.exceptions import (
+    NotMergeableError,
+    SourceError,
+    StateFormatError,
+    StreamExhaustedError,
+)
 from sksketch.loading import load
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches import (
@@ -13,6 +19,7 @@ from sksketch.sketches import (
     FrequentDirections,
     GaussianSketch,
     HadamardSketch,
+    Regression,
     RowSampleSketch,
     SignSketch,
     Sketch,
@@ -20,6 +27,7 @@ from sksketch.sketches import (
     TwoLevelFrequentDirections,
     make_sketch,
 )
+from sksketch.streams import open_rows
 
 __version__ = "0.1.0"
 
@@ -33,17 +41,23 @@ __all__ = [
     "HadamardSketch",
     "LowRankPlusRidge",
     "NotMergeableError",
+    "Regression",
     "RowSampleSketch",
     "SignSketch",
     "Sketch",
+    "SourceError",
     "SparseFrequentDirections",
     "StateFormatError",
     "StreamExhaustedError",
     "StreamingPCA",
+    "StreamingRidge",
+    "StreamingRidgeCV",
     "StreamingSVD",
     "TwoLevelFrequentDirections",
     "datasets",
+    "fit_stream",
     "load",
     "make_sketch",
     "metrics",
+    "open_rows",
 ]

@@ -13,3 +13,7 @@ class StateFormatError(ValueError):
 
 class StreamExhaustedError(RuntimeError):
     """A source that can be read only once was asked for its rows again."""
+
+
+class SourceError(ValueError):
+    """A file or table holds something that can not be read as rows of numbers."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from sksketch._typing import PathLike
-from sksketch.estimators.decomposition import StreamingPCA, StreamingSVD
+from sksketch.estimators import StreamingPCA, StreamingRidge, StreamingRidgeCV, StreamingSVD
 from sksketch.persistence import read_state
 from sksketch.sketches import load_sketch
 
-ESTIMATORS: dict[str, Any] = {kind.kind: kind for kind in (StreamingPCA, StreamingSVD)}
+ESTIMATORS: dict[str, Any] = {
+    kind.kind: kind for kind in (StreamingPCA, StreamingSVD, StreamingRidge, StreamingRidgeCV)
+}
 
 
 def load(path: PathLike) -> Any:

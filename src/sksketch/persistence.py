@@ -207,8 +207,26 @@ def _write_through(arrays: dict[str, Array], path: Path, metadata: dict[str, str
     rights = os.fstat(descriptor).st_mode & 0o777
     os.close(descriptor)
     save_file(arrays, path, metadata=metadata)
+    _order_metadata(path, metadata["sha256"])
     os.chmod(path, rights)
     _sync(path)
+
+
+def _order_metadata(path: Path, checksum: str) -> None:
+    """Put the checksum first, so that equal states give equal files.
+
+    safetensors writes the two texts of the metadata in an order that changes by chance.
+    """
+    start, text = b'{"__metadata__":{', f'"sha256":"{checksum}"'.encode()
+    with path.open("r+b") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = file.read(length)
+        if header.startswith(start) and not header.startswith(start + text):
+            rest = header.removeprefix(start).replace(b"," + text + b"}", b"}", 1)
+            ordered = start + text + b"," + rest
+            if len(ordered) == length:
+                file.seek(8)
+                file.write(ordered)
 
 
 def _sync(path: Path) -> None:

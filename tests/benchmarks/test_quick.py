@@ -23,6 +23,19 @@ METHODS = {
     "  solver=covariance",
 }
 
+SPARSE_METHODS = {
+    "FD, LAPACK SVD",
+    "FD, Gram matrix",
+    *(f"SFD paper q={q} {kind}" for q in ("4ln", "2", "1") for kind in ("boosted", "plain")),
+    "TruncatedSVD randomized",
+    "TruncatedSVD arpack",
+    "IncrementalPCA batch 40",
+    "gensim LsiModel",
+    "FrequentDirections",
+    "SparseFrequentDirections",
+    "  boosted=False",
+}
+
 # The sdist carries the tests, and its users may have taken them alone.
 pytestmark = pytest.mark.skipif(not SPEED.exists(), reason="needs the benchmarks of a clone")
 
@@ -59,6 +72,30 @@ def test_dense_times_and_measures_every_method(tmp_path):
         assert sum(row.startswith(f"{method} ") for row in rows) >= len(results)
 
 
+def test_sparse_times_and_measures_every_method(tmp_path, monkeypatch):
+    monkeypatch.delenv("SKSKETCH_DATA", raising=False)
+    printed = run("sparse.py", "--json", str(tmp_path / "figures.json"))
+    results = json.loads((tmp_path / "figures.json").read_text())["results"]
+    assert set(results) == {"default", "sparse"}
+    for lines in results.values():
+        assert set(lines) == SPARSE_METHODS
+        ran = {name: line for name, line in lines.items() if not line["skipped"]}
+        assert set(lines) - set(ran) <= {"gensim LsiModel"}
+        for line in ran.values():
+            assert line["time"] > 0
+            assert line["peak_mb"] >= 0
+            assert 0 <= line["covariance_error"] < 1
+            assert line["projection_error"] > 1 - 1e-6
+            # NaN where a method knows no bound.
+            assert not line["covariance_error"] > line["certificate"] * (1 + 1e-3)
+        # Two ways to the same sketch.
+        errors = [lines[f"FD, {how}"]["covariance_error"] for how in ("LAPACK SVD", "Gram matrix")]
+        assert errors[0] == pytest.approx(errors[1], rel=1e-3)
+    assert "the paper: SFD is 10x or more against FD" in printed
+    assert printed.count("growth with") == 2
+    assert printed.count("largest angle") == 3
+
+
 def test_memory_measures_each_estimator():
     printed = run("memory.py")
     rows = [row for row in printed.splitlines() if row.startswith("StreamingPCA")]
@@ -72,6 +109,18 @@ def test_kernels_are_held_against_their_peers():
         # Once with its peers, once with the time of its first call.
         assert sum(row.startswith(kernel) for row in printed.splitlines()) == 2
     assert "uncached" in printed
+
+
+def test_reading_is_held_against_the_reader_of_each_format(tmp_path):
+    printed = run("io.py", "--json", str(tmp_path / "figures.json"))
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert set(figures["results"]) == {"parquet", "csv", "npy", "zarr", "svmlight", "svmlight.gz"}
+    for kind, line in figures["results"].items():
+        assert line["mb"] > 0
+        assert sum(row.startswith(f"{kind} ") for row in printed.splitlines()) == 1
+    # Ten times as fast where nothing else runs; a busy machine must not fail the tests.
+    line = figures["results"]["svmlight"]
+    assert line["ours"] < line["peer"]
 
 
 def test_embedding_errors_are_held_against_theory():

@@ -18,7 +18,10 @@ from sksketch import (
     Centered,
     ExactCovariance,
     FrequentDirections,
+    Regression,
     StreamingPCA,
+    StreamingRidge,
+    StreamingRidgeCV,
     StreamingSVD,
     make_sketch,
 )
@@ -67,6 +70,10 @@ MAKERS: dict[str, tuple[int, Callable[[], Any]]] = {
     ),
     "2lfd": (90, lambda: make_sketch("2lfd", 8, buffer_rows=9)),
     "2lfd-sampled": (90, lambda: make_sketch("2lfd", 8, rank=2, sample=True, seed=3)),
+    "regression": (260, lambda: Regression(FrequentDirections(4, **EXACT))),
+    "regression-sign": (260, lambda: Regression(make_sketch("sign", 5), centered=False)),
+    "ridge": (260, lambda: StreamingRidge(2.0, sketch=FrequentDirections(4, **EXACT))),
+    "ridge-cv": (60, lambda: StreamingRidgeCV([1.0, 5.0])),
     "pca": (517, lambda: StreamingPCA(3, whiten=True)),
     "pca-rfd": (517, lambda: StreamingPCA(3, sketch="rfd", sketch_size=5)),
     "svd": (517, lambda: StreamingSVD(0.9)),
@@ -77,11 +84,17 @@ def make(name: str) -> Any:
     """Build what the file of that name holds."""
     n_rows, factory = MAKERS[name]
     made = factory()
-    if n_rows:
-        X = rows(n_rows, np.float32 if "float32" in name else np.float64)
-        made = made.partial_fit(X) if isinstance(made, (StreamingPCA, StreamingSVD)) else made
-        made = made.update(X) if isinstance(made, sksketch.Sketch) else made
-    return made
+    return fed(made, rows(n_rows, np.float32 if "float32" in name else np.float64))
+
+
+def fed(made: Any, X: Any) -> Any:
+    """Give rows to a sketch or estimator, with targets where it takes them."""
+    if not len(X):
+        return made
+    y = X[:, :2].astype(np.float64) @ [[1.0, 2.0], [-1.0, 0.5]]
+    if isinstance(made, Regression):
+        return made.update(X, targets=y)
+    return made.update(X) if isinstance(made, sksketch.Sketch) else made.partial_fit(X, y)
 
 
 def answers(made: Any) -> dict[str, Any]:
@@ -101,7 +114,9 @@ def answers(made: Any) -> dict[str, Any]:
     }
     if isinstance(sketch, Centered):
         found["mean"] = sketch.mean.tolist()
-    if made is not sketch:
+    if isinstance(made, (StreamingRidge, StreamingRidgeCV)):
+        found["coef"] = made.coef_.tolist()
+    elif made is not sketch:
         found["transformed"] = made.transform(rows(3)).tolist()
         found["explained_variance"] = made.explained_variance_.tolist()
     return found

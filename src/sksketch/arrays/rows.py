@@ -82,6 +82,8 @@ def _as_csr(X: Any) -> Any:
         raise ValueError(
             f"got a sparse matrix with broken indices ({error}); build it again from its entries"
         ) from None
+    if isinstance(X, sp.csr_array) and X.ndim == 2:
+        return X
     return sp.csr_array(X.reshape(1, -1) if X.ndim == 1 else X)
 
 
@@ -116,9 +118,12 @@ def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(rows):
-            squares = rows.data.astype(np.float64) ** 2
-            ones = np.ones(rows.shape[1])
-            norms = sp.csr_array((squares, rows.indices, rows.indptr), shape=rows.shape) @ ones
+            norms = np.zeros(rows.shape[0])
+            # Sums between the starts of rows that have entries.
+            filled = np.diff(rows.indptr) > 0
+            if filled.any():
+                squares = rows.data.astype(np.float64) ** 2
+                norms[filled] = np.add.reduceat(squares, rows.indptr[:-1][filled])
         elif rows.dtype == np.float64:
             norms = np.vecdot(rows, rows)
         else:

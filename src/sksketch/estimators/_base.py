@@ -23,6 +23,8 @@ class SketchEstimator(BaseEstimator):
 
     kind: ClassVar[str]
     version: ClassVar[int] = 1
+    # Parameters that are lists of numbers.
+    _array_params: ClassVar[tuple[str, ...]] = ()
     sketch_: Sketch
     n_features_in_: int
     feature_names_in_: Array
@@ -49,11 +51,11 @@ class SketchEstimator(BaseEstimator):
         """
         columns = {name: vars(self)[name] for name in _COLUMNS if name in vars(self)}
         try:
-            rows = self._validate(X, reset=True)
+            rows, targets = self._checked(X, y, reset=True)
             self._check_enough(rows)
             if sample_weight is not None and not np.asarray(sample_weight).any():
                 raise ValueError("all sample weights are zero, expected some rows to count")
-            self._update(self._new_sketch(rows.shape[1]), rows, sample_weight)
+            self._update(self._new_sketch(rows.shape[1]), rows, targets, sample_weight)
         except BaseException:
             # The former fit stands, so its columns must stand as well.
             for name in _COLUMNS:
@@ -79,14 +81,15 @@ class SketchEstimator(BaseEstimator):
         self
         """
         first = not hasattr(self, "sketch_")
-        rows = self._validate(X, reset=first)
+        rows, targets = self._checked(X, y, reset=first)
         sketch = self._new_sketch(rows.shape[1]) if first else self.sketch_
-        self._update(sketch, rows, sample_weight)
+        self._update(sketch, rows, targets, sample_weight)
         return self
 
-    def _validate(self, X: Any, reset: bool) -> Any:
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+        """Return rows and, where they are used, targets, as arrays."""
         # The sketch checks for NaN and infinity itself, in the pass that it needs anyway.
-        return validate_data(
+        rows = validate_data(
             self,
             X,
             accept_sparse="csr",
@@ -94,11 +97,12 @@ class SketchEstimator(BaseEstimator):
             reset=reset,
             ensure_all_finite=False,
         )
+        return rows, None
 
     def _check_enough(self, rows: Any) -> None:
         """Refuse rows that ``fit`` can not learn from at all."""
 
-    def _update(self, sketch: Sketch, rows: Any, sample_weight: Any) -> None:
+    def _update(self, sketch: Sketch, rows: Any, targets: Any, sample_weight: Any) -> None:
         sketch.update(rows, weights=sample_weight)
         self.sketch_ = sketch
         self._answers: dict[str, Any] = {}
@@ -173,11 +177,13 @@ class SketchEstimator(BaseEstimator):
         if not hasattr(self, "sketch_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
         params = self.get_params(deep=False)
+        arrays = {name: np.asarray(params.pop(name), np.float64) for name in self._array_params}
         meta = {f"param.{k}": v for k, v in params.items() if not isinstance(v, Sketch)}
         meta["n_features_in"] = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             meta["feature_names"] = json.dumps(list(self.feature_names_in_))
-        state = State(self.kind, self.version, meta, {}).with_inner("sketch", self.sketch_.state())
+        state = State(self.kind, self.version, meta, arrays)
+        state = state.with_inner("sketch", self.sketch_.state())
         for name, value in params.items():
             if isinstance(value, Sketch):
                 state = state.with_inner(f"template_{name}", value.fresh().state())
@@ -201,6 +207,7 @@ class SketchEstimator(BaseEstimator):
         for name in cls().get_params(deep=False):
             if f"template_{name}.kind" in meta:
                 params[name] = load_sketch(state.inner(f"template_{name}"))
+        params |= {name: state.arrays[name].tolist() for name in cls._array_params}
         estimator = cls(**params)
         estimator.sketch_ = load_sketch(state.inner("sketch"))
         estimator.n_features_in_ = meta["n_features_in"]

@@ -7,6 +7,7 @@ from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.frequent_directions import FrequentDirections
 from sksketch.sketches.moments import Centered
 from sksketch.sketches.projection import CountSketch, GaussianSketch, HadamardSketch, SignSketch
+from sksketch.sketches.regression import Regression
 from sksketch.sketches.sampling import RowSampleSketch
 from sksketch.sketches.sparse import SparseFrequentDirections
 from sksketch.sketches.two_level import TwoLevelFrequentDirections
@@ -19,6 +20,7 @@ __all__ = [
     "FrequentDirections",
     "GaussianSketch",
     "HadamardSketch",
+    "Regression",
     "RowSampleSketch",
     "SignSketch",
     "Sketch",

@@ -12,6 +12,7 @@ from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.frequent_directions import FrequentDirections
 from sksketch.sketches.moments import Centered
 from sksketch.sketches.projection import CountSketch, GaussianSketch, HadamardSketch, SignSketch
+from sksketch.sketches.regression import Regression
 from sksketch.sketches.sampling import RowSampleSketch
 from sksketch.sketches.sparse import SparseFrequentDirections
 from sksketch.sketches.two_level import TwoLevelFrequentDirections
@@ -19,7 +20,7 @@ from sksketch.sketches.two_level import TwoLevelFrequentDirections
 KINDS: dict[str, type[Sketch]] = {
     sketch.kind: sketch
     for sketch in (
-        *(FrequentDirections, ExactCovariance, Centered),
+        *(FrequentDirections, ExactCovariance, Centered, Regression),
         *(SparseFrequentDirections, TwoLevelFrequentDirections),
         *(GaussianSketch, SignSketch, CountSketch, HadamardSketch, RowSampleSketch),
     )

@@ -42,6 +42,8 @@ def accumulated_weight(before: float, weights: Array, decay: float) -> float:
     >>> accumulated_weight(1.0, np.array([1.0, 2.0]), decay=0.5)
     2.75
     """
+    if decay == 1.0 and before.is_integer() and (weights == 1.0).all():
+        return before + len(weights)
     # One after the other, so that no order of summation depends on the blocks.
     return float(lfilter([1.0], [1.0, -decay], weights, zi=[decay * before])[0][-1])
 

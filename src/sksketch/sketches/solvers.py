@@ -36,7 +36,6 @@ from sksketch.sketches.stacks import (
 
 OVERSAMPLING = 8
 PROBES = 8
-DEPTH = 7
 MAX_PASSES = 4
 
 # Where the noise of cheap products is more than this part of the loss, exact ones take over.
@@ -47,7 +46,7 @@ ZERO = 1e-26
 
 # One warm pass is repeated when the loss is this many times the cut, because the directions
 # moved; but not for a loss of so few roundings of the largest eigenvalue.
-REPEAT_ABOVE, NEGLIGIBLE = 3.0, 64.0
+REPEAT_ABOVE, NEGLIGIBLE = 5.0, 64.0
 
 
 @dataclass(frozen=True)
@@ -204,7 +203,7 @@ def _measure_loss(
     chance = task.failure_probability / 2**passes
     for loss in task.stack.loss_operators(matrix, lost, largest):
         limit = enough / loss.scale
-        top = top_eigenvalue(loss.apply, probes.astype(loss.dtype), chance, DEPTH, limit)
+        top = top_eigenvalue(loss.apply, probes.astype(loss.dtype), chance, task.stack.depth, limit)
         if loss.noise <= ACCURACY * top.estimate * loss.scale:
             break
     return TopEigenvalue(

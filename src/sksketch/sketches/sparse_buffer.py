@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sksketch._typing import Array
+from sksketch.arrays.sparse import csr
 
 FIRST_ENTRIES, FIRST_ROWS = 1 << 12, 1 << 8
 
@@ -20,6 +20,7 @@ class SparseRowBuffer:
     depends on the rows alone and not on how they were cut into blocks. Its arrays grow as
     rows come, by doubling.
 
+    >>> import scipy.sparse as sp
     >>> buffer = SparseRowBuffer(2, 100).allocate(3, np.dtype(float))
     >>> [block.shape for block, weights in buffer.fill(sp.csr_array(np.eye(3)))]
     [(2, 3)]
@@ -60,10 +61,7 @@ class SparseRowBuffer:
         """The rows that wait, as a CSR array that shares the buffer's memory."""
         indptr = self._indptr[: self._used + 1]
         end = int(indptr[-1])
-        rows = sp.csr_array((self._used, self._n_features), dtype=self._data.dtype)
-        # Set one by one, since the constructor would look for a smaller type of index.
-        rows.data, rows.indices, rows.indptr = self._data[:end], self._indices[:end], indptr
-        return rows
+        return csr(self._data[:end], self._indices[:end], indptr, self._n_features)
 
     @property
     def weights(self) -> Array:

@@ -41,8 +41,9 @@ RANK_RESOLUTION = 1e-14
 # within the size for which OpenBLAS has kernels that do not repack them.
 CHUNK_ENTRIES = 1 << 16
 
-# Products with P'P of sparse rows before the one that counts.
-WARM_PASSES, COLD_PASSES = 1, 2
+# A cold start with sparse rows makes one more product with P'P for each of these numbers of
+# columns: the more there are, the further are chance directions from the right ones.
+MANY_COLUMNS = 10_000, 100_000
 
 # Products with sparse rows read whole cache lines.
 LINE = 8
@@ -96,6 +97,9 @@ class DenseStack:
     scratch : callable
         Lends room for n rows in single precision.
     """
+
+    # Products with P'P that a verification spends: where rows are sparse they cost much of a pass.
+    depth = 7
 
     def __init__(
         self,
@@ -205,6 +209,8 @@ class SparseStack:
     are orthonormal. So one product with P'P does what `DenseStack` does with two.
     """
 
+    depth = 5
+
     def __init__(self, dense: Array, rows: SparseRows, total: float) -> None:
         self.dense, self.rows = dense, rows
         self.n_features = rows.shape[1]
@@ -238,12 +244,13 @@ class SparseStack:
         return -(-n_directions // (2 * LINE)) * 2 * LINE
 
     def project(self, start: Array) -> Iterator[Projection]:
-        """Yield Y'P where Y spans P (P'P)^k ``start'`` for k = 1, or 2 in a cold start."""
+        """Yield Y'P where Y spans P (P'P)^k ``start'``, with k larger in a cold start."""
         # Divided by its trace P'P has norm at most one, so squares of products do not overflow.
         # Directions may be rough, so half the memory traffic will do until the last product.
         single = MODERATE[0] < self.squared_norm < MODERATE[1]
         V = _columns(start, np.dtype(np.float32 if single else np.float64))
-        for _ in range(WARM_PASSES if len(self.dense) else COLD_PASSES):
+        extra = 0 if len(self.dense) else sum(self.n_features > n for n in MANY_COLUMNS)
+        for _ in range(1 + extra):
             W = self._normal(V)
             W /= W.dtype.type(self.squared_norm)
             V = orthonormal_columns(W)

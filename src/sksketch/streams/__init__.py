@@ -8,5 +8,16 @@ from sksketch.streams.blocks import (
     as_source,
     reblock,
 )
+from sksketch.streams.open import open_rows
+from sksketch.streams.source import RowSource
 
-__all__ = ["ArraySource", "Block", "BlockSource", "IterableSource", "as_source", "reblock"]
+__all__ = [
+    "ArraySource",
+    "Block",
+    "BlockSource",
+    "IterableSource",
+    "RowSource",
+    "as_source",
+    "open_rows",
+    "reblock",
+]

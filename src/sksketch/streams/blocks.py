@@ -96,6 +96,8 @@ class IterableSource:
         if first is None:
             raise ValueError("the iterable gave no block, so its columns are unknown; give one")
         self.n_features = int(first.X.shape[1])
+        shape = () if first.y is None else first.y.shape
+        self.n_targets = len(shape) if len(shape) < 2 else int(shape[1])
         self._items: Iterator[Block] | None = chain([first], items)
 
     def blocks(self) -> Iterator[Block]:
@@ -142,7 +144,7 @@ def as_source(rows: Any, y: Any = None, batch_rows: int | None = None) -> BlockS
         if y is not None or batch_rows is not None:
             raise ValueError("a source brings its own y and block size; set both where it is built")
         return rows
-    if not _is_iterable_of_blocks(rows):
+    if not is_iterable_of_blocks(rows):
         return ArraySource(rows, y, batch_rows)
     if y is not None:
         raise ValueError("y was given beside an iterable of blocks; let it give (X, y) pairs")
@@ -178,7 +180,7 @@ def reblock(source_blocks: Iterable[Block], rows: int) -> Iterator[Block]:
         yield _join(pending)
 
 
-def _is_iterable_of_blocks(rows: Any) -> bool:
+def is_iterable_of_blocks(rows: Any) -> bool:
     """Tell a generator or list of blocks from one array-like."""
     if isinstance(rows, list | tuple):
         first: Any = rows[0] if rows else None

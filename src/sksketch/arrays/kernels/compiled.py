@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numba
@@ -12,13 +13,18 @@ import numpy as np
 from sksketch._typing import Array
 
 
-def _compile(function: Callable[..., Any]) -> Any:
+def _compile(function: Callable[..., Any], fused: bool = True) -> Any:
     """Compile at the first call, and keep the result for later processes where possible."""
+    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract"} if fused else False}
     try:
-        return numba.njit(cache=True, nogil=True, fastmath={"contract"})(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:
         # Neither the package nor the home directory can be written to.
-        return numba.njit(nogil=True, fastmath={"contract"})(function)
+        return numba.njit(**options)(function)
+
+
+# Where the rounding error of a product is computed, no product may be fused with a sum.
+_compile_unfused = partial(_compile, fused=False)
 
 
 # Powers of ten as sums of two doubles, for `_decimal`.
@@ -28,7 +34,7 @@ _LOW = np.array([float(power - Fraction(float(power))) for power in _POWERS])
 _SPLIT = 2.0**27 + 1.0
 
 
-@_compile
+@_compile_unfused
 def _decimal(text: Array, start: int, complaint: int) -> tuple[int, int, float]:
     """Return 0, the end and the value of the number at ``start``, correctly rounded.
 
@@ -40,14 +46,15 @@ def _decimal(text: Array, start: int, complaint: int) -> tuple[int, int, float]:
     negative = at < n and text[at] == 45
     if negative or (at < n and text[at] == 43):
         at += 1
-    digits, n_digits, exponent, seen, inexact, point = np.uint64(0), 0, 0, False, False, False
+    digits, n_digits, exponent = np.uint64(0), 0, 0
+    seen, inexact, point = False, False, False
     while at < n:
         letter = text[at]
         if 48 <= letter <= 57:
             seen = True
             if n_digits < 19:
                 digits = digits * np.uint64(10) + np.uint64(letter - 48)
-                n_digits += digits > 0
+                n_digits += int(digits > 0)
                 exponent -= point
             else:
                 inexact = inexact or letter != 48
@@ -64,7 +71,7 @@ def _decimal(text: Array, start: int, complaint: int) -> tuple[int, int, float]:
             at += 1
         power, seen = 0, False
         while at < n and 48 <= text[at] <= 57:
-            power = min(power * 10 + text[at] - 48, 100_000)
+            power = min(power * 10 + int(text[at]) - 48, 100_000)
             seen = True
             at += 1
         exponent += -power if down else power
@@ -73,8 +80,9 @@ def _decimal(text: Array, start: int, complaint: int) -> tuple[int, int, float]:
         stop += 1
     if not seen or stop > at:
         # nan, inf and their like are for the caller to read; nothing else has only letters.
-        named = stop > start
-        for i in range(start + (text[start] == 45 or text[start] == 43), stop):
+        name = start + (start < n and (text[start] == 45 or text[start] == 43))
+        named = stop > name
+        for i in range(name, stop):
             named = named and (65 <= text[i] <= 90 or 97 <= text[i] <= 122)
         return (1 if named and not seen else complaint), stop, 0.0
     if digits == 0:
@@ -82,7 +90,7 @@ def _decimal(text: Array, start: int, complaint: int) -> tuple[int, int, float]:
     if exponent < -300 or exponent > 260:
         return 1, stop, 0.0
     high = np.float64(digits)
-    low = np.float64(np.int64(digits - np.uint64(high))) if high < 2.0**64 else -0.5
+    low = np.float64(np.int64(digits - np.uint64(high)))
     if digits < np.uint64(1 << 53) and -22 <= exponent <= 22:
         value = high * _HIGH[300 + exponent] if exponent >= 0 else high / _HIGH[300 - exponent]
         return (1 if inexact else 0), stop, -value if negative else value
@@ -104,7 +112,7 @@ def _index(text: Array, start: int) -> tuple[int, int, int]:
     """Return 0, the position after the colon and the index at ``start``, or what is wrong."""
     at, index = start, 0
     while at < len(text) and 48 <= text[at] <= 57:
-        index = min(index * 10 + text[at] - 48, 1 << 31)
+        index = min(index * 10 + int(text[at]) - 48, 1 << 31)
         at += 1
     if at < len(text) and text[at] == 58:
         return (4 if at == start or index >= 1 << 31 else 0), at + 1, index

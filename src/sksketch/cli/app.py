@@ -1,0 +1,104 @@
+"""The application: its commands, its exit codes and the one line that a mistake gets."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from sksketch.exceptions import StreamExhaustedError
+
+try:
+    import rich  # noqa: F401  (only to know)
+    import typer
+except ImportError as error:
+    _MISSING: str | None = error.name
+else:
+    _MISSING = None
+
+USER_MISTAKE = 2
+INTERRUPTED = 130
+
+# What the library calls its arguments, and what a user of the command types instead.
+SPELLINGS = [
+    (r"missing='(\w+)' or '(\w+)'", r"--missing \1 or \2"),
+    (r"missing='(\w+)'", r"--missing \1"),
+    (r"one_hot=True and its categories", "--one-hot NAME=A,B"),
+    (r"categories=\{'([^']*)': \[\.\.\.\]\}", r"--one-hot \1=A,B"),
+    (r"columns=\[\.\.\.\]", "--columns"),
+    (r"header=True or False", "--header or --no-header"),
+    (r"format='(\w+)' or another", r"--format \1 or another"),
+    (r"resume=False", "--restart"),
+]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    0 is success, 2 and one line a user's mistake, 130 an interruption. Anything unexpected is
+    an exception, which ends the program with its traceback and code 1.
+
+    Examples
+    --------
+    >>> main(["info", "no-such-file.sks"])
+    2
+    """
+    if _MISSING is not None:
+        return fail(f"the commands need {_MISSING}: pip install 'scikit-sketch[cli]'")
+    # Without a command the help is what was asked for.
+    arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    try:
+        code = _build_app()(args=arguments, prog_name="sksketch", standalone_mode=False)
+    except typer.TyperException as error:
+        return fail(error.format_message())
+    except (KeyboardInterrupt, typer.Abort):
+        fail("stopped")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has had enough; nothing more may be written to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        name = "" if error.filename is None else f": {error.filename}"
+        return fail(f"{error.strerror or error}{name}")
+    except (ValueError, ImportError, StreamExhaustedError) as error:
+        return fail(in_options(str(error)))
+    return code if isinstance(code, int) else 0
+
+
+def _build_app() -> Any:
+    """Return the commands as one application."""
+    from sksketch.cli import applying, files, models, touring
+    from sksketch.cli.options import epilog, grouped
+
+    app = typer.Typer(
+        help="Learn from matrices that do not fit: one pass, flat memory, certified error.",
+        add_completion=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    learning: list[Any] = [models.pca, models.svd, models.ridge, models.sketch]
+    for command in (*learning, files.merge, applying.apply, files.info, touring.tour):
+        app.command(epilog=epilog(command.__name__))(grouped(command))
+    return app
+
+
+def in_options(message: str) -> str:
+    """Return a message of the library with the options of the command in it.
+
+    >>> in_options("rows.csv, line 3: missing value; pass missing='mean' or 'drop'")
+    'rows.csv, line 3: missing value; pass --missing mean or drop'
+    """
+    for pattern, spelling in SPELLINGS:
+        message = re.sub(pattern, spelling, message)
+    return message
+
+
+def fail(message: str) -> int:
+    """Put one line on stderr and return the code for a user's mistake."""
+    line = " ".join(message.split())
+    sys.stderr.write(f"sksketch: {line}\n")
+    return USER_MISTAKE

@@ -1,0 +1,126 @@
+"""The command apply: scores or predictions of rows, block by block."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import numpy as np
+import typer
+
+from sksketch._typing import Array
+from sksketch.cli.options import Output, Rows
+from sksketch.cli.running import keep_sources, open_source
+from sksketch.cli.saving import STDOUT, read
+from sksketch.cli.show import progress_bar
+
+
+def apply(
+    model: Annotated[str, typer.Argument(help="A saved model.")],
+    rows: Rows,
+    output: Output,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Write the scores or predictions of rows, as .npy or .csv, or as CSV to stdout."""
+    saved = read(model)
+    fitted = saved.model
+    if not hasattr(fitted, "transform") and not hasattr(fitted, "predict"):
+        raise typer.BadParameter(
+            f"{model} is a sketch; read a model out of it with pca, svd or ridge"
+        )
+    if output != STDOUT and not output.endswith((".npy", ".csv")):
+        raise typer.BadParameter(f"{output}: give a name that ends in .npy or .csv, or -")
+    keep_sources(rows, output)
+    source = open_source(rows, names=saved.names, width=fitted.n_features_in_)
+    if source.n_features != fitted.n_features_in_:
+        raise typer.BadParameter(
+            f"the rows have {source.n_features} columns and the model {fitted.n_features_in_}; "
+            "choose them with --columns"
+        )
+    header = _header(fitted)
+    # Columns were chosen by name; the blocks are bare arrays.
+    vars(fitted).pop("feature_names_in_", None)
+    answer = fitted.transform if hasattr(fitted, "transform") else fitted.predict
+    with progress_bar(shown=not quiet) as progress, _opened(output) as file:
+        writer = _Npy(file) if output.endswith(".npy") else _Csv(file, header)
+        n_done = 0
+        progress(n_done, source.n_rows)
+        for block in source.blocks():
+            writer.write(np.asarray(answer(block.X)))
+            n_done += block.X.shape[0]
+            progress(n_done, source.n_rows)
+        writer.close()
+
+
+def _header(fitted: Any) -> list[str]:
+    if hasattr(fitted, "transform"):
+        return [str(name) for name in fitted.get_feature_names_out()]
+    n_targets = 1 if fitted.coef_.ndim == 1 else len(fitted.coef_)
+    return ["prediction"] if n_targets == 1 else [f"prediction{i}" for i in range(n_targets)]
+
+
+@contextmanager
+def _opened(output: str) -> Iterator[IO[bytes]]:
+    """Open stdout, or a file that stands under its name only once it is whole."""
+    if output == STDOUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(output)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("w+b") as file:
+            yield file
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+class _Npy:
+    """An .npy file of rows whose number is known at the end."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._n_rows = 0
+        self._like: Array | None = None
+
+    def write(self, rows: Array) -> None:
+        if self._like is None:
+            self._like = rows[:0]
+            self._write_header()
+        self._file.write(np.ascontiguousarray(rows).tobytes())
+        self._n_rows += len(rows)
+
+    def close(self) -> None:
+        if self._like is not None:
+            # The format leaves room for a longer number of rows.
+            self._file.seek(0)
+            self._write_header()
+
+    def _write_header(self) -> None:
+        assert self._like is not None
+        header = np.lib.format.header_data_from_array_1_0(self._like)
+        shape = (self._n_rows, *self._like.shape[1:])
+        # An empty array counts as ordered both ways, but its rows come one after the other.
+        header |= {"shape": shape, "fortran_order": False}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+
+class _Csv:
+    """CSV with a line of names, and numbers with all their digits."""
+
+    def __init__(self, file: IO[bytes], header: list[str]) -> None:
+        self._file = file
+        self._file.write((",".join(header) + "\n").encode())
+
+    def write(self, rows: Array) -> None:
+        digits = "%.9g" if rows.dtype == np.float32 else "%.17g"
+        np.savetxt(self._file, rows.reshape(len(rows), -1), fmt=digits, delimiter=",")
+
+    def close(self) -> None:
+        self._file.flush()

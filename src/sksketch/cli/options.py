@@ -1,0 +1,235 @@
+"""The options that commands share, and the examples of their help."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from sksketch.sketches.catalog import KEYS
+
+EXAMPLES = {
+    "pca": [
+        "sksketch pca rows.parquet -k 5 -o model.sks",
+        "sksketch pca days/*.csv -k 0.9 --missing mean --json -o model.sks",
+        "sksketch pca rows.parquet -k 5 --memory 1GB -o model.sks",
+        "cat rows.csv | sksketch pca - -k 2 -o model.sks",
+    ],
+    "svd": ["sksketch svd counts.svm -k 5 --sketch sfd -o model.sks"],
+    "ridge": [
+        "sksketch ridge rows.parquet --target y --alpha 10 -o model.sks",
+        "sksketch ridge rows.csv --target y --columns a,b --no-intercept -o model.sks",
+    ],
+    "sketch": [
+        "sksketch sketch part1.parquet -o a.sks",
+        "sksketch sketch part2.parquet -o b.sks",
+        "sksketch sketch part1.parquet --for ridge --target y -o a.sks",
+    ],
+    "merge": ["sksketch merge a.sks b.sks -o all.sks", "sksketch pca all.sks -k 5 -o model.sks"],
+    "apply": [
+        "sksketch apply model.sks rows.parquet -o scores.npy",
+        "sksketch apply model.sks rows.csv -o - | head -3",
+    ],
+    "info": ["sksketch info model.sks", "sksketch info model.sks --json"],
+    "tour": ["sksketch tour --json"],
+}
+
+
+SKETCHES = ["auto", *KEYS]
+
+
+def known_sketches(incomplete: str) -> list[str]:
+    """Return the keys of sketches that begin so, for the completion of the shell."""
+    return [key for key in SKETCHES if key.startswith(incomplete)]
+
+
+class MissingValues(StrEnum):
+    """What a missing value does."""
+
+    error = "error"
+    mean = "mean"
+    drop = "drop"
+
+
+class InputFormat(StrEnum):
+    """Formats of files."""
+
+    csv = "csv"
+    parquet = "parquet"
+    svmlight = "svmlight"
+    npy = "npy"
+    npz = "npz"
+    zarr = "zarr"
+
+
+class Precision(StrEnum):
+    """Types of the features."""
+
+    float32 = "float32"
+    float64 = "float64"
+
+
+class Purpose(StrEnum):
+    """What a sketch is to be read out by."""
+
+    pca = "pca"
+    svd = "svd"
+    ridge = "ridge"
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="Where to save; - is stdout.")
+]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where the rows come from."""
+
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="Files, directories or patterns of CSV, Parquet, svmlight, .npy, .npz or Zarr; "
+            "- for CSV on stdin; or saved sketches (.sks), which are read out.",
+        ),
+    ]
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Features, separated by commas; by default all."),
+    ] = None
+    missing: Annotated[
+        MissingValues, typer.Option(help="A missing value is refused, filled, or its row dropped.")
+    ] = MissingValues.error
+    one_hot: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=A,B", help="Turn a column into one for each category."),
+    ] = None
+    input_format: Annotated[
+        InputFormat | None, typer.Option("--format", help="Where the name does not tell.")
+    ] = None
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether CSV begins with names.")
+    ] = None
+    delimiter: Annotated[str | None, typer.Option(help="Between the values of CSV.")] = None
+    n_features: Annotated[
+        int | None, typer.Option(min=1, help="Columns of svmlight files, if they are known.")
+    ] = None
+    dtype: Annotated[Precision | None, typer.Option(help="Precision of the features.")] = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """How the rows are remembered."""
+
+    sketch: Annotated[
+        str,
+        typer.Option(metavar="KEY", help=f"{', '.join(SKETCHES)}.", autocompletion=known_sketches),
+    ] = "auto"
+    sketch_size: Annotated[int | None, typer.Option(min=1, help="Rows that the sketch keeps.")] = (
+        None
+    )
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="2GB", help="Memory of the whole run; picks the sketch size."),
+    ] = None
+    seed: Annotated[int, typer.Option(help="Seed of random sketches.")] = 0
+    shard: Annotated[
+        int, typer.Option(help="Number of this part, if random sketches are to be merged.")
+    ] = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the run writes, and how it goes on after an interruption."""
+
+    output: Output
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where to keep what is needed to go on; by default OUTPUT.checkpoint, which is "
+            "removed at the end. Run the same command again to go on.",
+        ),
+    ] = None
+    every: Annotated[
+        int | None, typer.Option(min=1, help="Rows between checkpoints; by default 30 seconds.")
+    ] = None
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start over, whatever the checkpoint holds.")
+    ] = False
+    as_json: Json = False
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing but errors, and JSON if asked.")
+    ] = False
+
+
+Tolerance = Annotated[
+    float | None, typer.Option(help="Relative error that the growing sketch has to meet.")
+]
+Components = Annotated[
+    str | None,
+    typer.Option(
+        "--components", "-k", metavar="N", help="Components, or a fraction of the variance."
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", "-t", metavar="NAME", help="Columns to predict, by name or number."),
+]
+
+
+def epilog(command: str) -> str:
+    """Return the examples of a command for the end of its help."""
+    # The first character keeps the lines apart.
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in EXAMPLES[command])
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose dataclass arguments are options of their own, one per field."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {n: h for n, h in hints.items() if dataclasses.is_dataclass(h)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            parameters += _fields(groups[name])
+        else:
+            parameters.append(_keyword(name, hints[name], parameter.default))
+    order: dict[str, list[str]] = {
+        name: [f.name for f in dataclasses.fields(group)] for name, group in groups.items()
+    }
+
+    @functools.wraps(command)
+    def flat(**values: Any) -> None:
+        made: dict[str, Any] = {}
+        for name, group in groups.items():
+            build: Any = group
+            made[name] = build(**{field: values.pop(field) for field in order[name]})
+        command(**values, **made)
+
+    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    flat.__annotations__ = {p.name: p.annotation for p in parameters}
+    del flat.__wrapped__
+    return flat
+
+
+def _fields(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    missing, empty = dataclasses.MISSING, inspect.Parameter.empty
+    return [
+        _keyword(f.name, hints[f.name], empty if f.default is missing else f.default)
+        for f in dataclasses.fields(group)
+    ]
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)

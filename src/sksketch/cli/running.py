@@ -1,0 +1,156 @@
+"""One run of a command: opens the rows, streams them with a bar, and leaves a way to go on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from sksketch.cli.app import INTERRUPTED
+from sksketch.cli.memory import exact_fits, largest_sketch, parse_size
+from sksketch.cli.options import Method, Rows, Run
+from sksketch.cli.saving import STDOUT
+from sksketch.cli.show import progress_bar, say
+from sksketch.drive import fit_stream
+from sksketch.persistence import read_state
+from sksketch.sketches import make_sketch
+from sksketch.streams import RowSource, open_rows
+
+# Files whose columns have numbers for names.
+NUMBERED = (".npy", ".npz", ".zarr", ".svm", ".svmlight", ".libsvm")
+RANDOM = ("gaussian", "sign", "countsketch", "srht", "sample")
+
+
+def are_sketches(rows: Rows) -> bool:
+    """Tell saved sketches, to be read out, from rows."""
+    return all(source.endswith(".sks") for source in rows.sources)
+
+
+def open_source(
+    rows: Rows,
+    target: str | None = None,
+    *,
+    names: list[str] | None = None,
+    width: int | None = None,
+) -> RowSource:
+    """Open what the options describe; ``names`` and ``width`` are those of a model to apply."""
+    for source in rows.sources:
+        if source.endswith(".sks"):
+            raise typer.BadParameter(f"{source} is a saved sketch among files of rows")
+    numbered = any(part in source for source in rows.sources for part in NUMBERED)
+    columns: Any = _split(rows.columns, numbered)
+    if columns is None and not numbered:
+        columns = names
+    encoded = dict(_category(text) for text in rows.one_hot or [])
+    svmlight = rows.input_format == "svmlight" or any(p in rows.sources[0] for p in NUMBERED[3:])
+    return open_rows(
+        rows.sources[0] if len(rows.sources) == 1 else rows.sources,
+        target=_targets(target, numbered),
+        columns=columns,
+        missing=rows.missing.value,
+        one_hot=list(encoded) or None,
+        categories={name: values for name, values in encoded.items() if values} or None,
+        dtype=None if rows.dtype is None else rows.dtype.value,
+        format=None if rows.input_format is None else rows.input_format.value,
+        header=rows.header,
+        delimiter=rows.delimiter,
+        n_features=rows.n_features or (width if svmlight else None),
+    )
+
+
+def keep_sources(rows: Rows, output: str) -> None:
+    """Refuse to write the result over the rows that it comes from."""
+    for source in rows.sources:
+        if os.path.exists(output) and os.path.exists(source) and os.path.samefile(output, source):
+            raise typer.BadParameter(f"{output} holds the rows; give another name for the output")
+
+
+def _split(texts: list[str] | None, numbered: bool) -> list[Any] | None:
+    if not texts:
+        return None
+    words = [word for text in texts for word in text.split(",")]
+    return [int(word) if numbered and word.lstrip("-").isdigit() else word for word in words]
+
+
+def _targets(target: str | None, numbered: bool) -> Any:
+    if target is None:
+        return None
+    found = _split([target], numbered) or []
+    return found[0] if len(found) == 1 else found
+
+
+def _category(text: str) -> tuple[str, list[str]]:
+    name, _, values = text.partition("=")
+    return name, values.split(",") if values else []
+
+
+def sketch_options(method: Method, source: RowSource) -> dict[str, Any]:
+    """Return the estimator's parameters ``sketch`` and ``sketch_size`` for the options."""
+    size, key = method.sketch_size, method.sketch
+    if method.memory is not None:
+        if size is not None:
+            raise typer.BadParameter("give either --sketch-size or --memory, which picks it")
+        limit = parse_size(method.memory)
+        size = largest_sketch(limit, source.n_features, sparse=_is_sparse(source))
+        if key == "auto" and not exact_fits(limit, source.n_features):
+            key = "rfd"
+    if key in RANDOM:
+        return {"sketch": make_sketch(key, size or 64, seed=method.seed, shard=method.shard)}
+    return {"sketch": key, **({} if size is None else {"sketch_size": size})}
+
+
+def _is_sparse(source: RowSource) -> bool:
+    return bool(source.fingerprint()["kind"] == "svmlight")
+
+
+def learn(model: Any, source: RowSource, run: Run) -> Any:
+    """Stream the rows through a model; Ctrl-C says how to go on and ends the command."""
+    checkpoint = checkpoint_of(run)
+    try:
+        # What can not be built would otherwise be noticed after the first block was read.
+        model._new_sketch(source.n_features)
+    except TypeError as error:
+        raise typer.BadParameter(str(error)) from None
+    if checkpoint is not None and checkpoint.exists() and not run.restart:
+        say(run, f"going on from {checkpoint}")
+    try:
+        with progress_bar(shown=not run.quiet) as progress:
+            fit_stream(
+                model,
+                source,
+                checkpoint=checkpoint,
+                every=run.every,
+                progress=progress,
+                resume=not run.restart,
+            )
+    except KeyboardInterrupt:
+        typer.echo(_how_to_go_on(checkpoint), err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    return model
+
+
+def checkpoint_of(run: Run) -> Path | None:
+    """Return where the checkpoint is: as asked for, or beside the output."""
+    if run.checkpoint is not None or run.output == STDOUT:
+        return run.checkpoint
+    return Path(f"{run.output}.checkpoint")
+
+
+def finish(run: Run) -> None:
+    """Remove the checkpoint, once the result is saved."""
+    if (checkpoint := checkpoint_of(run)) is not None:
+        checkpoint.unlink(missing_ok=True)
+
+
+def _how_to_go_on(checkpoint: Path | None) -> str:
+    if checkpoint is None:
+        return "sksketch: stopped and nothing saved; pass --checkpoint FILE to be able to go on"
+    if not checkpoint.exists():
+        return "sksketch: stopped before the first rows were done"
+    n_rows: Any = read_state(checkpoint).meta["rows_done"]
+    return (
+        f"sksketch: stopped; {n_rows:,} rows are in {checkpoint}. Run the same command again to "
+        "go on after them"
+    )

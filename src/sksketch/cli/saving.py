@@ -1,0 +1,67 @@
+"""Saved sketches and models, with the names of their columns; also on stdout."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sksketch.exceptions import NotMergeableError
+from sksketch.loading import load
+from sksketch.persistence import State, read_state, write_state
+from sksketch.sketches import Sketch
+
+STDOUT = "-"
+
+
+class Saved(NamedTuple):
+    """A sketch or estimator, and the names of its columns where they are known."""
+
+    model: Any
+    names: list[str] | None
+
+
+def read(path: str | Path) -> Saved:
+    """Read a file of any kind."""
+    model = load(path)
+    names: Any = read_state(path).meta.get("feature_names")
+    return Saved(model, None if names is None else json.loads(names))
+
+
+def read_merged(paths: Sequence[str | Path]) -> Saved:
+    """Read files of different rows and the same columns into one, one file at a time."""
+    return reduce(_with_file, paths[1:], read(paths[0]))
+
+
+def _with_file(merged: Saved, path: str | Path) -> Saved:
+    other = read(path)
+    if None not in (merged.names, other.names) and merged.names != other.names:
+        raise NotMergeableError(f"{path}: its columns have other names; sketch the same columns")
+    try:
+        model = merged.model.merge(other.model)
+    except NotMergeableError as error:
+        raise NotMergeableError(f"{path}: {error}") from None
+    return Saved(model, merged.names or other.names)
+
+
+def write(saved: Saved, output: str) -> None:
+    """Save to a file, atomically, or put the bytes of the file on stdout."""
+    if output == STDOUT:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.sks"
+            write(saved, str(path))
+            with path.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    state = saved.model.state()
+    if isinstance(saved.model, Sketch) and saved.names is not None:
+        # Sketches know no names; the file may, so that parts are not mixed up.
+        meta = {**state.meta, "feature_names": json.dumps(saved.names)}
+        state = State(state.kind, state.version, meta, state.arrays)
+    write_state(state, output)

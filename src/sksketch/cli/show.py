@@ -1,0 +1,171 @@
+"""What commands print: bars on stderr, facts on stdout."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as ProgressBar
+
+from sksketch.cli.options import Run
+from sksketch.cli.saving import Saved
+from sksketch.drive import Progress
+from sksketch.estimators import StreamingRidge
+from sksketch.sketches import Sketch
+
+# Components or coefficients that are printed; --json has all of them.
+MOST_LINES = 10
+
+
+@contextmanager
+def stage_bars(shown: bool = True) -> Iterator[Any]:
+    """Give a function of a stage, its rows done and its rows in all, which shows one bar each."""
+    with ProgressBar(
+        TextColumn("{task.description:>10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not shown,
+    ) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, n_done: int, n_rows: int | None) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=n_rows, completed=n_done, rate="")
+                return
+            speed = bars.tasks[tasks[stage]].speed
+            rate = f"{speed:,.0f} rows/s" if speed else ""
+            bars.update(tasks[stage], completed=n_done, rate=rate)
+
+        yield show
+
+
+@contextmanager
+def progress_bar(shown: bool) -> Iterator[Progress]:
+    """Show one bar on stderr: rows, rows per second and the time left."""
+    with stage_bars(shown) as show:
+        yield lambda n_done, n_rows: show("rows", n_done, n_rows)
+
+
+def say(run: Run, message: str) -> None:
+    """Put a note on stderr unless the user wants silence."""
+    if not run.quiet:
+        typer.echo(message, err=True)
+
+
+def print_model(saved: Saved, file: str, as_json: bool) -> None:
+    """Print what a saved sketch or estimator is, has seen, certifies and has found."""
+    model = saved.model
+    sketch = model if isinstance(model, Sketch) else model.sketch_
+    facts: dict[str, Any] = {
+        "file": file,
+        "kind": model.kind,
+        "rows seen": sketch.n_rows_seen,
+        "columns": sketch.n_features,
+        "plan": sketch.plan(),
+    }
+    certificate = None if sketch.n_features is None else sketch.certificate()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = {} if model is sketch else _findings(model)
+    for warning in caught:
+        typer.echo(f"sksketch: warning: {warning.message}", err=True)
+    if as_json:
+        record = {name.replace(" ", "_"): value for name, value in facts.items()}
+        record["certificate"] = None if certificate is None else asdict(certificate)
+        if saved.names is not None:
+            record["feature_names"] = saved.names
+        print_json(record | found)
+        return
+    print_facts(facts, as_json=False)
+    typer.echo(f"\n{certificate or 'nothing to certify: no rows yet'}")
+    if isinstance(model, StreamingRidge):
+        _print_coefficients(found, saved.names)
+    elif found:
+        _print_components(found)
+
+
+def _findings(model: Any) -> dict[str, Any]:
+    if isinstance(model, StreamingRidge):
+        return {
+            "alpha": model.alpha,
+            "intercept": model.intercept_,
+            "coef": model.coef_,
+            "coef_error_bound": model.coef_error_bound_,
+        }
+    return {
+        "explained_variance": model.explained_variance_,
+        "explained_variance_ratio": model.explained_variance_ratio_,
+        "singular_values": model.singular_values_,
+        "target_met": model.target_met_,
+    }
+
+
+def _print_components(found: dict[str, Any]) -> None:
+    typer.echo("\ncomponent     variance   share")
+    pairs = zip(found["explained_variance"], found["explained_variance_ratio"], strict=True)
+    for number, (variance, share) in enumerate(pairs, start=1):
+        if number > MOST_LINES:
+            typer.echo(f"... {len(found['explained_variance']) - MOST_LINES} more")
+            break
+        typer.echo(f"{number:<9} {variance:>12.5g}  {share:>6.1%}")
+
+
+def _print_coefficients(found: dict[str, Any], names: list[str] | None) -> None:
+    for coef, intercept in zip(
+        np.atleast_2d(found["coef"]), np.atleast_1d(found["intercept"]), strict=True
+    ):
+        typer.echo(f"\nintercept    {intercept:.6g}")
+        largest = np.argsort(-np.abs(coef), kind="stable")[:MOST_LINES]
+        for i in largest:
+            typer.echo(f"{names[i] if names else f'column {i}':<12} {coef[i]:.6g}")
+        if len(coef) > MOST_LINES:
+            typer.echo(f"... {len(coef) - MOST_LINES} smaller ones")
+    typer.echo(f"\ncoefficient error at most {found['coef_error_bound']:.3g} of their length")
+
+
+def print_facts(facts: dict[str, Any], as_json: bool) -> None:
+    """Print names and values, one per line or as JSON."""
+    if as_json:
+        print_json({name.replace(" ", "_"): value for name, value in facts.items()})
+        return
+    for name, value in facts.items():
+        text = f"{value:,}" if isinstance(value, int) else str(value or "unknown")
+        typer.echo(f"{name:<12} {text}")
+
+
+def print_json(record: dict[str, Any]) -> None:
+    """Print one JSON object; an infinite bound is the text "inf"."""
+    typer.echo(json.dumps(_plain(record), allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """Return ``value`` with arrays as lists and numbers that JSON knows."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,234 @@
+"""What the estimators of ridge regression share: learning, solving and predicting."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sksketch._typing import Array
+from sksketch.estimators._base import SketchEstimator
+from sksketch.learners.ridge import ProjectedRidge, RidgeSolution, solve_summary
+from sksketch.sketches import ExactCovariance, Regression, Sketch, make_sketch
+
+# The exact covariance is taken up to this many bytes of it.
+EXACT_BYTES = 64 << 20
+
+# Beyond this relative bound coefficients may be anything.
+VACUOUS = 1.0
+
+
+class RidgePath(NamedTuple):
+    """Coefficients for many penalties, all from the same pass.
+
+    ``coef`` has shape (n_alphas, n_features), or (n_alphas, n_targets, n_features) where the
+    targets have columns; ``error_bounds`` bounds the relative error of each.
+    """
+
+    alphas: Array
+    coef: Array
+    intercept: Array
+    error_bounds: Array
+
+
+class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
+    """A linear model read from a sketch of rows and targets; subclasses choose the penalty."""
+
+    sketch: str | Sketch
+    sketch_size: int
+    fit_intercept: bool
+    correction: str | float | None
+
+    def _penalty(self) -> float:
+        """Return the penalty of `coef_`."""
+        raise NotImplementedError
+
+    def _check_params(self) -> None:
+        """Refuse parameters that make no sense, before any row is read."""
+
+    def _new_sketch(self, n_features: int) -> Sketch:
+        self._check_params()
+        if isinstance(self.sketch, Sketch):
+            inner = self.sketch.fresh()
+        elif self.sketch == "auto" and 8 * n_features**2 <= EXACT_BYTES:
+            inner = ExactCovariance()
+        else:
+            key = "rfd" if self.sketch == "auto" else self.sketch
+            options = {} if self.correction is None else {"correction": self.correction}
+            inner = make_sketch(key, self.sketch_size, **options)
+        return Regression(inner, centered=self.fit_intercept)
+
+    def _update(self, sketch: Any, rows: Any, targets: Any, sample_weight: Any) -> None:
+        sketch.update(rows, sample_weight, targets=targets)
+        self.sketch_ = sketch
+        self._answers = {}
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+        rows, targets = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            multi_output=True,
+            y_numeric=True,
+            reset=reset,
+            ensure_all_finite=False,
+        )
+        # A single column of targets is a list of numbers, as for scikit-learn's Ridge.
+        return rows, targets.ravel() if targets.shape[1:] == (1,) else targets
+
+    # Answers
+
+    def _solution(self) -> RidgeSolution:
+        solution: RidgeSolution = self._once("solution", lambda: self._solve(self._penalty())[0])
+        return solution
+
+    def _solve(self, alpha: float) -> tuple[RidgeSolution, Array]:
+        """Return the solution at a penalty, and its intercepts."""
+        sketch: Any = self.sketch_
+        if sketch.linear:
+            model = self._once("projected", lambda: self._projected(sketch))
+            coefficients, intercepts = model.solve(alpha)
+            nothing = np.full(coefficients.shape[1], np.inf)
+            return RidgeSolution(coefficients, np.inf, nothing), intercepts
+        summary = self._once("summary", sketch.summary)
+        moments = self._once("moments", sketch.moments)
+        solution = solve_summary(summary, moments.cross, alpha)
+        return solution, self._intercepts(solution.coefficients)
+
+    def _projected(self, sketch: Any) -> ProjectedRidge:
+        matrix, targets, ones = sketch.projected()
+        return ProjectedRidge(matrix, targets, ones if self.fit_intercept else None)
+
+    def _intercepts(self, coefficients: Array) -> Array:
+        moments = self._once("moments", self.sketch_.moments)  # type: ignore[attr-defined]
+        if not self.fit_intercept:
+            return np.zeros(coefficients.shape[1])
+        return np.asarray(moments.target_mean - moments.mean @ coefficients)
+
+    def _found(self) -> tuple[Array, Array]:
+        """Return coefficients and intercepts at the penalty."""
+        alpha = self._penalty()
+        solution, intercepts = self._once("found", lambda: self._solve(alpha))
+        if VACUOUS < solution.relative_bound < np.inf:
+            warnings.warn(
+                f"the coefficients are certain only to {solution.relative_bound:.3g} times their "
+                f"own length at alpha={alpha:g}; enlarge alpha or sketch_size, or refine",
+                stacklevel=4,
+            )
+        return solution.coefficients, intercepts
+
+    def _shaped(self, columns: Array) -> Any:
+        """Return one column per target in the shape of the targets that came."""
+        shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
+        return columns.T if shape else columns.T[0]
+
+    @property
+    def coef_(self) -> Array:
+        """Coefficients, in the layout of scikit-learn's linear models."""
+        return np.asarray(self._once("coef_", lambda: self._shaped(self._found()[0])))
+
+    @property
+    def intercept_(self) -> Any:
+        """Intercept; 0.0 without one."""
+        return self._once("intercept_", self._read_intercept)
+
+    def _read_intercept(self) -> Any:
+        intercepts = self._found()[1]
+        shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
+        return intercepts if shape else float(intercepts[0])
+
+    @property
+    def coef_error_bound_(self) -> float:
+        """Certified bound on the relative error of the sketch's coefficients."""
+        return float(self._once("coef_error_bound_", lambda: self._solution().relative_bound))
+
+    @property
+    def coef_error_bound_absolute_(self) -> Any:
+        """Certified bound on the length of the error of the sketch's coefficients."""
+        bounds = self._solution().absolute_bounds
+        shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
+        return bounds if shape else float(bounds[0])
+
+    def path(self, alphas: Any) -> RidgePath:
+        """Return coefficients for many penalties without another look at the rows.
+
+        Parameters
+        ----------
+        alphas : array-like of shape (n_alphas,)
+            Penalties, not negative.
+
+        Returns
+        -------
+        RidgePath
+        """
+        check_is_fitted(self, "sketch_")
+        values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+        if values.ndim != 1 or not (values >= 0).all() or not np.isfinite(values).all():
+            raise ValueError(f"alphas must be numbers that are not negative, got {alphas!r:.80}")
+        found = [self._solve(float(alpha)) for alpha in values]
+        shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
+        intercepts = np.stack([intercepts for _, intercepts in found])
+        return RidgePath(
+            values,
+            np.stack([self._shaped(solution.coefficients) for solution, _ in found]),
+            intercepts if shape else intercepts[:, 0],
+            np.array([solution.relative_bound for solution, _ in found]),
+        )
+
+    def predict(self, X: Any) -> Array:
+        """Return the model's targets of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; sparse ones are never made dense.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_targets)
+        """
+        rows = self._rows(X)
+        return np.asarray(rows @ self.coef_.T + self.intercept_)
+
+    def prediction_error_bound(self, X: Any) -> Array:
+        """Bound how far each prediction can be from that of the exact covariance.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_targets)
+            What the sketch can have changed; noise in the targets is another matter.
+        """
+        rows = self._rows(X)
+        bounds = self._solution().absolute_bounds
+        squares = _squared_norms(rows)
+        if self.fit_intercept:
+            mean = self._once("moments", self.sketch_.moments).mean  # type: ignore[attr-defined]
+            squares = squares - 2 * np.asarray(rows @ mean).ravel() + mean @ mean
+        return np.asarray(self._shaped(np.outer(bounds, np.sqrt(np.maximum(squares, 0.0))).T).T)
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self, "sketch_")
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _squared_norms(rows: Any) -> Array:
+    squares = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.vecdot(rows, rows)
+    return np.asarray(squares, dtype=np.float64).ravel()

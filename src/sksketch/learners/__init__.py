@@ -1,0 +1,1 @@
+"""Algorithms that learn from rows and targets: plain arrays in, plain arrays out."""

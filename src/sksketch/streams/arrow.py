@@ -1,0 +1,152 @@
+"""Arrow's record batches as blocks; also what Parquet and CSV are read through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.exceptions import SourceError, StreamExhaustedError
+from sksketch.streams.columns import Choice, Field, Layout
+from sksketch.streams.source import Piece, Place, digest, skip_rows
+
+
+def load_pyarrow() -> Any:
+    """Return pyarrow with the parts in use, or say what to install."""
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.csv
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError(
+            'CSV, Parquet and Arrow need pyarrow: pip install "scikit-sketch[io]"'
+        ) from None
+    return pyarrow
+
+
+def as_field(field: Any) -> Field:
+    """Return what matters of a field of an Arrow schema."""
+    types = load_pyarrow().types
+    dtype = None
+    if types.is_floating(field.type):
+        dtype = np.dtype(field.type.to_pandas_dtype())
+    elif (
+        types.is_integer(field.type)
+        or types.is_boolean(field.type)
+        or types.is_decimal(field.type)
+        or types.is_null(field.type)
+    ):
+        dtype = np.dtype(np.float64)
+    return Field(field.name, str(field.type), dtype)
+
+
+def batch_columns(batch: Any, layout: Layout, place: Place, start: int = 0) -> list[Array]:
+    """Return the columns of a batch, which are those of ``layout.reads`` from ``start`` on."""
+    return [
+        _codes(column, layout.categories[i], name, place)
+        if i in layout.categories
+        else _numbers(column)
+        for i, name, column in zip(
+            layout.reads[start:], batch.schema.names, batch.columns, strict=False
+        )
+    ]
+
+
+def _numbers(column: Any) -> Array:
+    """Return numbers, without a copy unless some are missing or are of a type numpy lacks."""
+    pa = load_pyarrow()
+    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+        if pa.types.is_boolean(column.type):
+            column = column.cast(pa.uint8())
+        column = column.cast(pa.float64())
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _codes(column: Any, categories: list[Any], name: str, place: Place) -> Array:
+    """Return the position of each value among the categories, -1 where it is missing."""
+    pa = load_pyarrow()
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    try:
+        known = pa.array(categories).cast(column.type)
+    except pa.ArrowException:
+        raise SourceError(
+            f"{place(0)}: the categories {categories[:3]} of column {name!r} are not of its type, "
+            f"{column.type}; list its own values"
+        ) from None
+    codes = pa.compute.index_in(column, value_set=known, skip_nulls=True)
+    found = codes.fill_null(-1).to_numpy(zero_copy_only=False)
+    strange = (found < 0) & column.is_valid().to_numpy(zero_copy_only=False)
+    if strange.any():
+        row = int(np.argmax(strange))
+        raise SourceError(
+            f"{place(row)}: column {name!r} has the value {str(column[row])!r}, which is not "
+            "among its categories; add it to categories"
+        )
+    return np.asarray(found)
+
+
+class ArrowReader:
+    """The rows of an Arrow table, record batch or record batch reader."""
+
+    background = False
+
+    def __init__(self, source: Any, choice: Choice) -> None:
+        pa = load_pyarrow()
+        self._once = isinstance(source, pa.RecordBatchReader)
+        if isinstance(source, pa.RecordBatch):
+            source = pa.Table.from_batches([source])
+        fields = [as_field(field) for field in source.schema]
+        if not self._once:
+            source = source.unify_dictionaries()
+            for i, field in enumerate(source.schema):
+                if pa.types.is_dictionary(field.type) and source.column(i).num_chunks:
+                    values = source.column(i).chunk(0).dictionary.to_pylist()
+                    fields[i] = fields[i]._replace(categories=values)
+        self._layout = Layout(fields, choice, "the Arrow table")
+        self._source: Any = source
+        self.n_features, self.n_targets = self._layout.n_features, self._layout.n_targets
+        self.feature_names = self._layout.feature_names
+        self.target_names = self._layout.target_names
+        self.n_rows = None if self._once else source.num_rows
+
+    def read(self, start_row: int) -> Iterator[Piece]:
+        """Give the rows after the first ``start_row``; those of a reader only once."""
+        if not self._once:
+            return self._pieces(self._source.slice(start_row), start_row)
+        if self._source is None:
+            raise StreamExhaustedError(
+                "an Arrow record batch reader can be read only once, and it has been read; "
+                "open a new one"
+            )
+        source, self._source = self._source, None
+        return skip_rows(self._pieces(source, 0), start_row)
+
+    def _pieces(self, source: Any, first: int) -> Iterator[Piece]:
+        layout = self._layout
+        chosen = source if self._once else source.select(layout.reads)
+        for batch in chosen if self._once else chosen.to_batches(layout.block_rows):
+            batch = batch.select(layout.reads) if self._once else batch
+            for start in range(0, batch.num_rows, layout.block_rows):
+                part = batch.slice(start, layout.block_rows)
+
+                def place(i: int, first: int = first) -> str:
+                    return f"the Arrow table, row {first + i}"
+
+                columns = batch_columns(part, layout, place)
+                yield Piece(*layout.assemble(columns, part.num_rows), place)
+                first += part.num_rows
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return the rows of the table and the digest of its ends."""
+        if self._once:
+            return {"kind": "arrow reader"}
+        ends = [next(self._pieces(self._source.slice(k, 64), k), None) for k in self._ends()]
+        parts = [part for piece in ends if piece for part in piece[:2] if part is not None]
+        return {"kind": "arrow", "n_rows": self.n_rows, "digest": digest(*parts)}
+
+    def _ends(self) -> tuple[int, int]:
+        return 0, max(0, self._source.num_rows - 64)

@@ -1,0 +1,177 @@
+"""Which columns of a table become features and targets, and how they are laid side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sksketch._typing import Array
+from sksketch.exceptions import SourceError
+
+# Less than blocks of arrays have: while reading ahead, four of them are in memory.
+TABLE_BYTES = 4 * 2**20
+
+
+class Field(NamedTuple):
+    """One column of a table: its type in words, as numbers, and the categories it declares."""
+
+    name: str
+    kind: str
+    dtype: np.dtype[Any] | None
+    categories: Sequence[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user asked for, as `open_rows` takes it."""
+
+    columns: Any = None
+    target: Any = None
+    one_hot: Any = None
+    categories: Mapping[Any, Sequence[Any]] | None = None
+    dtype: npt.DTypeLike | None = None
+
+    def __post_init__(self) -> None:
+        if self.dtype is not None and np.dtype(self.dtype) not in (np.float32, np.float64):
+            raise ValueError(f"dtype is {np.dtype(self.dtype)}; give float32, float64 or None")
+
+
+class Layout:
+    """The features and targets chosen among the columns of a table.
+
+    Attributes
+    ----------
+    reads : list of int
+        Positions of the columns to read, features first, each once.
+    categories : dict from position to list
+        The categories of the columns that become one feature for each category.
+    """
+
+    def __init__(self, fields: Sequence[Field], choice: Choice, where: str) -> None:
+        self._fields, self._where = fields, where
+        self._targets = self._find(_as_list(choice.target), "target")
+        self._several = isinstance(choice.target, list | tuple)
+        self._features = self._choose_features(choice.columns)
+        self.categories = self._choose_categories(choice)
+        for position in self._features:
+            if position not in self.categories:
+                self._check_number(fields[position], "column")
+        for position in self._targets:
+            self._check_number(fields[position], "target")
+        self.reads = list(dict.fromkeys(self._features + self._targets))
+        self.dtype = _common_dtype(choice.dtype, [fields[i] for i in self._features])
+        self.target_names = [fields[i].name for i in self._targets] or None
+        self.feature_names = [name for i in self._features for name in self._names_of(i)]
+        self.n_features, self.n_targets = len(self.feature_names), len(self._targets)
+        if not self.n_features:
+            raise SourceError(f"{where}: no column is left for the features; choose columns")
+
+    @property
+    def block_rows(self) -> int:
+        """Rows that fill a block."""
+        return max(1, TABLE_BYTES // (self.n_features * self.dtype.itemsize))
+
+    def assemble(self, columns: Sequence[Array], n_rows: int) -> tuple[Array, Array | None]:
+        """Lay columns side by side.
+
+        ``columns`` are those of ``reads``: numbers with NaN for the missing ones, and for a
+        column with categories their positions, -1 for the missing ones.
+        """
+        at = {position: columns[k] for k, position in enumerate(self.reads)}
+        parts = [
+            _spread(at[i], len(self.categories[i])) if i in self.categories else at[i][:, None]
+            for i in self._features
+        ]
+        X = np.empty((n_rows, self.n_features), self.dtype)
+        np.concatenate(parts, axis=1, out=X, casting="unsafe")
+        targets = [at[i].astype(np.float64) for i in self._targets]
+        if not targets:
+            return X, None
+        return X, np.column_stack(targets) if self._several else targets[0]
+
+    def _find(self, names: Sequence[Any], what: str) -> list[int]:
+        known = {field.name: i for i, field in enumerate(self._fields)}
+        found = []
+        for name in names:
+            if name in known:
+                found.append(known[name])
+            elif isinstance(name, int | np.integer) and -len(known) <= name < len(known):
+                found.append(int(name) % len(known))
+            else:
+                some = ", ".join(map(repr, list(known)[:6])) + (", ..." if len(known) > 6 else "")
+                raise SourceError(f"{self._where} has no {what} {name!r}; it has {some}")
+        return found
+
+    def _choose_features(self, columns: Any) -> list[int]:
+        if columns is None:
+            return [i for i in range(len(self._fields)) if i not in self._targets]
+        chosen = self._find(_as_list(columns), "column")
+        if len(set(chosen)) < len(chosen) or set(chosen) & set(self._targets):
+            raise SourceError(f"{self._where}: a column is chosen twice; name each column once")
+        return chosen
+
+    def _choose_categories(self, choice: Choice) -> dict[int, list[Any]]:
+        given = dict(choice.categories or {})
+        known = dict(zip(self._find(list(given), "column"), given.values(), strict=True))
+        if choice.one_hot is True:
+            chosen = [i for i in self._features if self._fields[i].dtype is None or i in known]
+        else:
+            chosen = self._find(_as_list(choice.one_hot or None), "column")
+            chosen += [i for i in known if i not in chosen]
+        found = {}
+        for i in (i for i in chosen if i in self._features):
+            field = self._fields[i]
+            values = known.get(i, field.categories)
+            if values is None:
+                raise SourceError(
+                    f"{self._where}: the categories of column {field.name!r} are not known before "
+                    f"it is read; pass categories={{{field.name!r}: [...]}}"
+                )
+            found[i] = list(values)
+            if len(set(found[i])) < len(found[i]) or not found[i]:
+                raise SourceError(
+                    f"{self._where}: the categories of column {field.name!r} repeat or are none; "
+                    "list each once"
+                )
+        return found
+
+    def _check_number(self, field: Field, what: str) -> None:
+        if field.dtype is not None:
+            return
+        advice = "encode it as numbers"
+        if what == "column":
+            advice = "leave it out with columns=[...], or pass one_hot=True and its categories"
+        raise SourceError(
+            f"{self._where}: {what} {field.name!r} is not numeric ({field.kind}); {advice}"
+        )
+
+    def _names_of(self, position: int) -> list[str]:
+        name = self._fields[position].name
+        if position not in self.categories:
+            return [name]
+        return [f"{name}={category}" for category in self.categories[position]]
+
+
+def _as_list(names: Any) -> list[Any]:
+    if names is None:
+        return []
+    return list(names) if isinstance(names, list | tuple | np.ndarray) else [names]
+
+
+def _common_dtype(wanted: npt.DTypeLike | None, fields: Sequence[Field]) -> np.dtype[Any]:
+    """Return float32 where nothing wider is read, else float64."""
+    if wanted is not None:
+        return np.dtype(wanted)
+    narrow = {np.dtype(np.float16), np.dtype(np.float32)}
+    return np.dtype(np.float32 if fields and {f.dtype for f in fields} <= narrow else np.float64)
+
+
+def _spread(codes: Array, n_categories: int) -> Array:
+    """Return one column for each category: one at its own, NaN in all where it is missing."""
+    hot: Array = (codes[:, None] == np.arange(n_categories)).astype(np.float32)
+    hot[codes < 0] = np.nan
+    return hot

@@ -1,0 +1,179 @@
+"""Paths to files: which ones a name stands for, their bytes, and how to tell them again."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from sksketch.exceptions import SourceError
+
+STDIN = "-"
+TEXT_BYTES = 4 * 2**20
+END_BYTES = 2**16
+LONGEST_LINE = 256 * 2**20
+
+FORMATS = {
+    ".npy": "npy",
+    ".npz": "npz",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".zarr": "zarr",
+}
+
+
+class TextBlock(NamedTuple):
+    """Whole lines of a text file, and the number of the first one, from 1."""
+
+    first_line: int
+    text: bytes
+
+
+def find_files(path: Any) -> list[Path]:
+    """Return the files that a path, directory, pattern or list of paths stands for.
+
+    Those of directories and patterns are sorted by name, so that the order of rows is the
+    same everywhere. Names that begin with a dot or underscore are not data.
+    """
+    if isinstance(path, list | tuple):
+        return [file for part in path for file in find_files(part)]
+    place = Path(path)
+    if place.is_dir() and not is_zarr(place):
+        found = sorted(p for p in place.rglob("*") if p.is_file() and not _is_hidden(p, place))
+        if not found:
+            raise SourceError(f"the directory {place} holds no data file; check the path")
+        return found
+    if place.exists():
+        return [place]
+    if glob.has_magic(str(place)):
+        matches = [Path(name) for name in sorted(glob.glob(str(place), recursive=True))]
+        found = [p for p in matches if p.is_file() or is_zarr(p)]
+        if not found:
+            raise SourceError(f"no file matches {str(place)!r}; check the pattern")
+        return found
+    raise FileNotFoundError(errno.ENOENT, "no such file or directory", str(place))
+
+
+def _is_hidden(path: Path, root: Path) -> bool:
+    return any(part[0] in "._" for part in path.relative_to(root).parts)
+
+
+def is_zarr(path: Path) -> bool:
+    """Tell a Zarr array or group from a directory of files."""
+    marks = ("zarr.json", ".zgroup", ".zarray")
+    return path.is_dir() and (
+        path.suffix == ".zarr" or any((path / mark).exists() for mark in marks)
+    )
+
+
+def format_of(files: list[Path], wanted: str | None) -> str:
+    """Return the one format of all files, from their names unless it is given."""
+    if wanted is not None:
+        if wanted not in FORMATS.values():
+            known = ", ".join(sorted(set(FORMATS.values())))
+            raise ValueError(f"format is {wanted!r}; give one of {known}")
+        return wanted
+    found: dict[str, Path] = {}
+    for file in files:
+        suffix = Path(file.stem).suffix if file.suffix == ".gz" else file.suffix
+        kind = "zarr" if is_zarr(file) else FORMATS.get(suffix.lower())
+        if kind is None or (file.suffix == ".gz" and kind not in ("csv", "svmlight")):
+            raise SourceError(
+                f"{file}: the name does not tell what it holds; pass format='csv' or another, "
+                "or a pattern such as 'folder/*.csv'"
+            )
+        found.setdefault(kind, file)
+    if len(found) > 1:
+        (one, first), (other, second) = list(found.items())[:2]
+        raise SourceError(
+            f"{first} is {one} and {second} is {other}; give files of one kind, with a pattern "
+            f"such as '*{first.suffix}'"
+        )
+    return next(iter(found))
+
+
+def fingerprint(files: list[Path]) -> list[list[Any]]:
+    """Return name, size, time of change and a digest of both ends of every file."""
+    return [_facts(file) for file in files]
+
+
+def _facts(path: Path) -> list[Any]:
+    about = path.stat()
+    if path.is_dir():
+        return [path.name, 0, about.st_mtime_ns, ""]
+    with path.open("rb") as file:
+        ends = file.read(END_BYTES)
+        file.seek(max(0, about.st_size - END_BYTES))
+        ends += file.read(END_BYTES)
+    found = hashlib.blake2b(ends, digest_size=16).hexdigest()
+    return [path.name, about.st_size, about.st_mtime_ns, found]
+
+
+def text_blocks(file: Path | None, quotes: bool = False) -> Iterator[TextBlock]:
+    """Give a text file, gzip or not, in blocks of whole lines; None is the standard input.
+
+    With ``quotes`` a line end between double quotes ends no line.
+    """
+    line, pending = 1, b""
+    for chunk in _chunks(file):
+        pending += chunk
+        cut = _last_line_end(pending, quotes)
+        if cut:
+            yield TextBlock(line, pending[:cut])
+            line += pending.count(b"\n", 0, cut)
+            pending = pending[cut:]
+        elif len(pending) > LONGEST_LINE:
+            raise SourceError(
+                f"{file or 'standard input'}, line {line}: the line does not end within "
+                f"{LONGEST_LINE >> 20} MiB; check for a quote that is not closed"
+            )
+    if pending:
+        yield TextBlock(line, pending)
+
+
+def _chunks(file: Path | None) -> Iterator[bytes]:
+    try:
+        with _open(file) as stream:
+            while chunk := _read_full(stream):
+                yield chunk
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise SourceError(
+            f"{file}: the gzip data are cut short or damaged ({error}); fetch the file again"
+        ) from None
+
+
+def _read_full(stream: IO[bytes]) -> bytes:
+    """Read as much as makes a block; a pipe gives less at a time."""
+    parts, missing = [], TEXT_BYTES
+    while missing > 0 and (part := stream.read(missing)):
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)
+
+
+def _open(file: Path | None) -> Any:
+    if file is None:
+        # Not sys.stdin: its lock would be held by a thread that waits for input at the end.
+        return os.fdopen(0, "rb", buffering=0, closefd=False)
+    with file.open("rb") as raw:
+        zipped = raw.read(2) == b"\x1f\x8b"
+    return gzip.open(file, "rb") if zipped else file.open("rb")
+
+
+def _last_line_end(text: bytes, quotes: bool) -> int:
+    """Return the position after the last line end, outside of quotes if they count."""
+    cut = text.rfind(b"\n") + 1
+    while quotes and cut and text.count(b'"', 0, cut) % 2:
+        cut = text.rfind(b"\n", 0, text.rfind(b'"', 0, cut)) + 1
+    return cut

@@ -1,0 +1,114 @@
+"""Missing values: refused, filled with the mean so far, or dropped with their row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sksketch._typing import Array
+from sksketch.exceptions import SourceError
+
+MISSING = ("error", "mean", "drop")
+
+
+class Missing:
+    """Deals with the NaN of consecutive pieces of rows, in one pass.
+
+    Under "mean" a missing value becomes the mean of the values above it in its column, and
+    of the first value in the same piece where there is none above. Sums run from row to row,
+    so that the cuts between pieces change nothing else.
+    """
+
+    def __init__(
+        self, mode: str, feature_names: list[str] | None, target_names: list[str] | None
+    ) -> None:
+        self._mode = mode
+        self._features = feature_names
+        self._targets = target_names
+        self._sums: Array | None = None
+        self._counts: Array | None = None
+
+    def resolve(self, X: Any, y: Any, place: Callable[[int], str]) -> tuple[Any, Any, int, int]:
+        """Return rows and targets without NaN, the values that were missing, the rows dropped."""
+        if sp.issparse(X):
+            self._check_sparse(X, place)
+            holes = None
+        else:
+            holes = np.isnan(X) if _has_nan(X) else None
+        y_holes = None if y is None or not _has_nan(y) else np.isnan(y)
+        n_missing = sum(int(h.sum()) for h in (holes, y_holes) if h is not None)
+        if self._mode == "mean":
+            if y_holes is not None:
+                self._refuse(y_holes, self._targets, "target", place)
+            return self._with_means(X, holes, place), y, n_missing, 0
+        if not n_missing:
+            return X, y, 0, 0
+        if self._mode == "error":
+            if holes is not None:
+                self._refuse(holes, self._features, "column", place)
+            self._refuse(y_holes, self._targets, "target", place)
+        bad = np.zeros(X.shape[0], dtype=bool)
+        for found in (holes, y_holes):
+            if found is not None:
+                bad |= found.reshape(len(bad), -1).any(axis=1)
+        return X[~bad], None if y is None else y[~bad], n_missing, int(bad.sum())
+
+    def _refuse(
+        self, holes: Any, names: list[str] | None, what: str, place: Callable[[int], str]
+    ) -> None:
+        row, column = np.argwhere(np.reshape(holes, (len(holes), -1)))[0]
+        label = f"{what} {column}" if names is None else f"{what} {names[column]!r}"
+        advice = "drop" if what == "target" else "mean' or 'drop"
+        raise SourceError(f"{place(int(row))}: missing value in {label}; pass missing='{advice}'")
+
+    def _check_sparse(self, X: Any, place: Callable[[int], str]) -> None:
+        if _has_nan(X.data):
+            entry = int(np.flatnonzero(np.isnan(X.data))[0])
+            row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
+            raise SourceError(
+                f"{place(row)}: NaN in column {X.indices[entry]} of sparse rows; leave the entry "
+                "out if it is zero, or drop the row"
+            )
+
+    def _with_means(self, X: Any, holes: Array | None, place: Callable[[int], str]) -> Any:
+        if sp.issparse(X) or not len(X):
+            return X
+        if self._sums is None or self._counts is None:
+            self._sums, self._counts = np.zeros(X.shape[1]), np.zeros(X.shape[1], np.int64)
+        values = X if holes is None else np.where(holes, 0.0, X)
+        known = np.full(X.shape, True) if holes is None else ~holes
+        sums = np.cumsum(np.vstack([self._sums, values]), axis=0)
+        if holes is not None:
+            counts = self._counts + np.cumsum(known, axis=0)
+            X = np.array(X)
+            for j in np.flatnonzero(holes.any(axis=0)):
+                if counts[-1, j] == 0:
+                    self._refuse_empty(int(j), len(X), place)
+                rows = np.flatnonzero(holes[:, j])
+                above = counts[rows, j]
+                first = values[np.argmax(known[:, j]), j]
+                # sums has one row more, so its row i is the sum of all rows above row i.
+                means = sums[rows, j] / np.maximum(above, 1)
+                X[rows, j] = np.where(above > 0, means, first)
+        self._sums = sums[-1]
+        self._counts = self._counts + known.sum(axis=0)
+        return X
+
+    def _refuse_empty(self, column: int, n_rows: int, place: Callable[[int], str]) -> None:
+        label = column if self._features is None else repr(self._features[column])
+        raise SourceError(
+            f"{place(0)}: column {label} has no value in the first {n_rows} rows, so it has no "
+            "mean; leave the column out, or pass missing='drop'"
+        )
+
+
+def _has_nan(X: Any) -> bool:
+    """Tell in one fast pass whether an array of numpy holds a NaN."""
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "f" or not X.size:
+        return False
+    with np.errstate(all="ignore"):
+        # Infinities of both signs cancel to NaN as well.
+        return bool(np.isnan(X.sum())) and bool(np.isnan(X).any())

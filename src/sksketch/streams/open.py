@@ -1,0 +1,199 @@
+"""`open_rows`: one door for everything that holds rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from array_api_compat import is_array_api_obj
+
+from sksketch.exceptions import SourceError
+from sksketch.streams.arrays import ArrayReader, BlocksReader, NpyReader, npz_reader
+from sksketch.streams.arrow import ArrowReader
+from sksketch.streams.blocks import BlockSource, is_iterable_of_blocks
+from sksketch.streams.columns import Choice
+from sksketch.streams.files import STDIN, find_files, format_of
+from sksketch.streams.frames import FrameReader, as_frame
+from sksketch.streams.parquet import ParquetReader
+from sksketch.streams.source import Reader, RowSource, is_sparse
+from sksketch.streams.svmlight import SvmlightReader
+from sksketch.streams.text import CsvReader
+from sksketch.streams.zarr import ZarrReader, is_store
+
+
+def open_rows(
+    source: Any,
+    *,
+    target: Any = None,
+    columns: Any = None,
+    batch_rows: int | None = None,
+    missing: Literal["error", "mean", "drop"] = "error",
+    one_hot: bool | Sequence[str] | None = None,
+    categories: Mapping[str, Sequence[Any]] | None = None,
+    dtype: npt.DTypeLike | None = None,
+    format: str | None = None,  # noqa: A002  (what a user would call it)
+    header: bool | None = None,
+    delimiter: str | None = None,
+    n_features: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    read_ahead: bool = True,
+) -> RowSource:
+    """Open rows, wherever they are, to be read block by block in flat memory.
+
+    Parameters
+    ----------
+    source : array, sparse matrix, data frame, path, list of paths, iterable or "-"
+        Arrays of numpy and other libraries, memory maps, scipy's sparse matrices;
+        pandas, Polars and Arrow tables; open Zarr arrays and groups; a file of one of the
+        formats below, a directory of such files, a pattern such as ``"days/*.parquet"`` or
+        a list of paths; an iterable of arrays, frames, ``(X, y)`` pairs or blocks, which
+        can be read once; or ``"-"``, the standard input. Files of a directory or pattern
+        are read in the order of their names.
+    target : str, int, list of those, or array, optional
+        The columns that become ``y``, by name or position, or the targets themselves. In an
+        ``.npz`` file it is the name of an array. Svmlight files always give their labels.
+    columns : list of str or int, optional
+        The features, in this order; by default all columns but the targets.
+    batch_rows : int, optional
+        Rows of every block but the last. By default blocks have 4 to 8 MiB, however many
+        rows that is.
+    missing : "error", "mean" or "drop"
+        What a missing value (NaN or null) does: it is refused; it becomes the mean of the
+        values above it in its column, or the first value of its block if there is none
+        above; or its row is dropped. ``n_missing`` and ``n_dropped`` count both. A missing
+        target can only be dropped, and a NaN in sparse rows is always refused.
+    one_hot : bool or list of str, optional
+        Columns to turn into one feature for each category; True means all that are not
+        numbers. A row with an unknown category is refused.
+    categories : dict from column to list, optional
+        Categories of such columns, where the table does not declare them; a column named
+        here is turned into features in any case.
+    dtype : float32 or float64, optional
+        Type of the features; by default float32 if all columns are that narrow, else
+        float64. Arrays keep theirs.
+    format : "csv", "parquet", "svmlight", "npy", "npz" or "zarr", optional
+        By default from the name: ``.csv .tsv .parquet .pq .svm .svmlight .libsvm .npy .npz
+        .zarr``, the text formats also with ``.gz``. The standard input is CSV.
+    header : bool, optional
+        Whether CSV files begin with names; by default they do unless all are numbers.
+    delimiter : str, optional
+        Between the values of a CSV file; by default a comma, a tab for ``.tsv``.
+    n_features : int, optional
+        Columns of svmlight files. Without it they are parsed once more to find out.
+    zero_based : bool or "auto"
+        Whether svmlight indices begin at 0. "auto" looks for a zero in all lines, or in the
+        first block if ``n_features`` is given.
+    read_ahead : bool
+        Whether files are read and parsed in a background thread, two blocks ahead.
+
+    Returns
+    -------
+    RowSource
+        Its ``blocks()`` gives ``Block(X, y)`` and starts over at each call, ``blocks(n)``
+        goes on after ``n`` rows, ``fingerprint()`` tells whether the rows are the same as
+        before. It has ``n_features``, ``n_targets``, ``n_rows`` (None if unknown),
+        ``feature_names``, ``target_names``, ``n_missing`` and ``n_dropped``.
+
+    Raises
+    ------
+    SourceError
+        A ValueError that names the file and the line or row group.
+
+    Examples
+    --------
+    >>> source = open_rows(np.arange(12.0).reshape(4, 3), target=2, batch_rows=3)
+    >>> source.n_features, source.n_rows
+    (2, 4)
+    >>> for X, y in source.blocks(start_row=2):
+    ...     print(X, y)
+    [[ 6.  7.]
+     [ 9. 10.]] [ 8. 11.]
+
+    Missing values are an error unless you say what to do with them.
+
+    >>> source = open_rows([[1.0, 5.0], [3.0, np.nan], [5.0, 6.0]], missing="mean")
+    >>> [block.X.tolist() for block in source.blocks()], source.n_missing
+    ([[[1.0, 5.0], [3.0, 5.0], [5.0, 6.0]]], 1)
+    """
+    choice = Choice(columns, target, one_hot, categories, dtype)
+    if isinstance(source, RowSource):
+        raise TypeError("the rows are open already; pass the options where they are opened")
+    reader = _paths_reader(source, choice, format, header, delimiter, n_features, zero_based)
+    reader = reader or _object_reader(source, choice)
+    return RowSource(reader, batch_rows=batch_rows, missing=missing, in_background=read_ahead)
+
+
+def _paths_reader(
+    source: Any,
+    choice: Choice,
+    wanted: str | None,
+    header: bool | None,
+    delimiter: str | None,
+    n_features: int | None,
+    zero_based: Any,
+) -> Reader | None:
+    """Return the reader of files, or None for what is no path."""
+    if source == STDIN if isinstance(source, str) else False:
+        if wanted not in (None, "csv", "svmlight"):
+            raise ValueError(f"format is {wanted!r}; the standard input is 'csv' or 'svmlight'")
+        files, kind = None, wanted or "csv"
+    elif _is_path(source) or (
+        isinstance(source, list | tuple) and source and all(map(_is_path, source))
+    ):
+        files = find_files(source)
+        kind = format_of(files, wanted)
+    else:
+        return None
+    if kind == "csv":
+        return CsvReader(files, choice, delimiter, header)
+    if kind == "svmlight":
+        return SvmlightReader(files, choice, n_features, zero_based)
+    reader: Reader = _BINARY[kind](files or [], choice)
+    return reader
+
+
+def _one(files: list[Path], kind: str) -> Path:
+    if len(files) > 1:
+        raise SourceError(f"{files[0]} and {files[1]}: open one {kind} at a time")
+    return files[0]
+
+
+_BINARY: dict[str, Any] = {
+    "npy": NpyReader,
+    "npz": lambda files, choice: npz_reader(_one(files, ".npz file"), choice),
+    "parquet": ParquetReader,
+    "zarr": lambda files, choice: ZarrReader(_one(files, "Zarr store"), choice),
+}
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, str | PathLike)
+
+
+def _object_reader(source: Any, choice: Choice) -> Reader:
+    """Return the reader of a table or iterable in memory."""
+    if type(source).__module__.partition(".")[0] == "pyarrow":
+        return ArrowReader(source, choice)
+    if is_store(source):
+        return ZarrReader(source, choice)
+    if is_array_api_obj(source) or is_sparse(source):
+        return ArrayReader(source, choice)
+    if as_frame(source) is not None:
+        return FrameReader(source, choice)
+    if isinstance(source, BlockSource):
+        return BlocksReader(source, choice)
+    if not is_iterable_of_blocks(source):
+        return ArrayReader(np.asarray(source), choice)
+    items = iter(source)
+    first = next(items, None)
+    if first is None:
+        raise SourceError("the iterable gave no block, so its columns are unknown; give one")
+    again: Iterable[Any] = chain([first], items)
+    if as_frame(first) is not None:
+        return FrameReader(again, choice)
+    return BlocksReader(again, choice)

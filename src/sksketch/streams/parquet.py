@@ -1,0 +1,218 @@
+"""Parquet files: row groups decoded in batches, only the columns asked for, never a whole file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sksketch._typing import Array
+from sksketch.exceptions import SourceError
+from sksketch.streams.arrow import as_field, batch_columns, load_pyarrow
+from sksketch.streams.columns import Choice, Layout
+from sksketch.streams.files import fingerprint
+from sksketch.streams.source import Piece, Place, cut_piece
+
+# Column chunks are read through buffers of this size, or a whole row group would be held.
+BUFFER_BYTES = 2**15
+# Decoding all columns side by side holds a page and twice the dictionary of each. Above the
+# first limit, row groups below the second are decoded whole, some columns at a time.
+SIDE_BY_SIDE_BYTES = 96 * 2**20
+WHOLE_BYTES = 128 * 2**20
+PAGE_BYTES = 2**18
+COLUMNS_AT_A_TIME = 4
+
+
+class _Stretch(NamedTuple):
+    """Consecutive row groups of a file that are decoded together."""
+
+    file: Path
+    groups: range
+    first_row: int
+    n_rows: int
+
+
+class ParquetReader:
+    """The rows of Parquet files, in order; all must have the columns that are read."""
+
+    background = True
+
+    def __init__(self, files: list[Path], choice: Choice) -> None:
+        self._files = files
+        self._stretches: list[_Stretch] = []
+        self.n_rows = 0
+        for number, file in enumerate(files):
+            with _explained(file):
+                opened = _open(file)
+                schema, metadata = opened.schema_arrow, opened.metadata
+            fields = [as_field(field) for field in schema]
+            if number == 0:
+                self._layout = Layout(fields, choice, str(file))
+                self._names = [fields[i].name for i in self._layout.reads]
+                self._wanted = frozenset(self._names)
+                types = [fields[i].dtype for i in self._layout.reads]
+                self._row_bytes = sum(8 if t is None else t.itemsize for t in types)
+                self._numeric = {f.name: f.dtype is not None for f in fields}
+                if len(set(self._numeric)) < len(fields):
+                    raise SourceError(f"{file}: two columns have the same name; rename one")
+            else:
+                self._check(file, {field.name: field for field in fields}, files[0])
+            self._add(
+                file, [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+            )
+        self.n_features, self.n_targets = self._layout.n_features, self._layout.n_targets
+        self.feature_names = self._layout.feature_names
+        self.target_names = self._layout.target_names
+
+    def _check(self, file: Path, fields: dict[str, Any], first: Path) -> None:
+        for name in self._names:
+            if name not in fields:
+                raise SourceError(
+                    f"{file}: there is no column {name!r}, which {first} has; give files of the "
+                    "same columns"
+                )
+            if self._numeric[name] and fields[name].dtype is None:
+                raise SourceError(
+                    f"{file}: column {name!r} is {fields[name].kind}, not a number as in {first}; "
+                    "repair the file or leave the column out"
+                )
+
+    def _add(self, file: Path, sizes: list[int]) -> None:
+        """Collect row groups until they fill a block: short ones cost less together."""
+        start, rows = 0, 0
+        for group, size in enumerate(sizes):
+            rows += size
+            if rows >= self._layout.block_rows or group == len(sizes) - 1:
+                self._stretches.append(_Stretch(file, range(start, group + 1), self.n_rows, rows))
+                self.n_rows += rows
+                start, rows = group + 1, 0
+
+    def read(self, start_row: int) -> Iterator[Piece]:
+        """Give the rows after the first ``start_row``; row groups before it are not decoded."""
+        left = [s for s in self._stretches if s.first_row + s.n_rows > start_row]
+        for stretch in left:
+            first = stretch.first_row
+            for piece in self._decoded(stretch):
+                skip = max(0, start_row - first)
+                first += len(piece.X)
+                if skip < len(piece.X):
+                    yield cut_piece(piece, skip)
+
+    def _decoded(self, stretch: _Stretch) -> Iterator[Piece]:
+        """Give the rows of a stretch, block by block."""
+        file, groups, *_ = stretch
+        several = len(groups) > 1
+        label = f"row groups {groups[0]} to {groups[-1]}" if several else f"row group {groups[0]}"
+        given = 0
+
+        def place(i: int) -> str:
+            return f"{file}, {label}, row {i} of it"
+
+        with _explained(file, label):
+            opened = _open(file)
+            whole = self._is_better_whole(opened.metadata, groups)
+        decoded = (self._by_columns if whole else self._side_by_side)(opened, stretch, label)
+        for columns in decoded:
+            n_rows, step = len(columns[0]), self._layout.block_rows
+            for start in range(0, n_rows, step):
+                part = [column[start : start + step] for column in columns]
+                X, y = self._layout.assemble(part, len(part[0]))
+                yield Piece(X, y, partial(_shifted, place, given + start))
+            given += n_rows
+            # The next ones are decoded before the loop lets go of these.
+            del columns, part
+        if given != stretch.n_rows:
+            raise SourceError(
+                f"{file}, {label}: {given} rows were found where {stretch.n_rows} are declared; "
+                "write the file again"
+            )
+
+    def _is_better_whole(self, metadata: Any, groups: range) -> bool:
+        """Estimate which way of decoding needs less memory."""
+        held = rows = 0
+        for group in map(metadata.row_group, groups):
+            side_by_side = sum(
+                _bytes_to_decode(group.column(k))
+                for k in range(group.num_columns)
+                if group.column(k).path_in_schema in self._wanted
+            )
+            held, rows = max(held, side_by_side), rows + group.num_rows
+        whole = rows * self._row_bytes
+        return held > SIDE_BY_SIDE_BYTES and whole < min(held, WHOLE_BYTES)
+
+    def _side_by_side(self, opened: Any, stretch: _Stretch, label: str) -> Iterator[list[Array]]:
+        """Decode all columns of a block, then the next block."""
+        done = 0
+
+        def place(i: int) -> str:
+            return f"{stretch.file}, {label}, row {done + i} of it"
+
+        with _explained(stretch.file, label):
+            batches = opened.iter_batches(
+                self._layout.block_rows, row_groups=list(stretch.groups), columns=self._names
+            )
+        while True:
+            with _explained(stretch.file, label):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            # Arrow gives the columns in the order of the file.
+            yield batch_columns(batch.select(self._names), self._layout, place)
+            done += batch.num_rows
+
+    def _by_columns(self, opened: Any, stretch: _Stretch, label: str) -> Iterator[list[Array]]:
+        """Decode all rows of the stretch, a few columns at a time."""
+        columns: list[Array] = []
+
+        def place(i: int) -> str:
+            return f"{stretch.file}, {label}, row {i} of it"
+
+        for start in range(0, len(self._names), COLUMNS_AT_A_TIME):
+            names = self._names[start : start + COLUMNS_AT_A_TIME]
+            with _explained(stretch.file, label):
+                table = opened.read_row_groups(list(stretch.groups), columns=names)
+                (batch,) = table.select(names).combine_chunks().to_batches()
+            columns += batch_columns(batch, self._layout, place, start)
+        yield columns
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what tells the files."""
+        return {"kind": "parquet", "n_rows": self.n_rows, "files": fingerprint(self._files)}
+
+
+def _open(file: Path) -> Any:
+    return load_pyarrow().parquet.ParquetFile(
+        file, buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
+    )
+
+
+def _shifted(place: Place, by: int, i: int) -> str:
+    return place(by + i)
+
+
+def _bytes_to_decode(chunk: Any) -> int:
+    """Return about what Arrow holds while it decodes one column chunk piece by piece."""
+    size = chunk.total_uncompressed_size
+    dictionary = 0
+    if chunk.dictionary_page_offset is not None:
+        packed = chunk.data_page_offset - chunk.dictionary_page_offset
+        dictionary = packed * size // max(1, chunk.total_compressed_size)
+    return int(min(size, PAGE_BYTES) + 2 * dictionary)
+
+
+@contextmanager
+def _explained(file: Path, group: str = "") -> Iterator[None]:
+    """Turn what Arrow says about a damaged file into one sentence that names it."""
+    pa = load_pyarrow()
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        where = f"{file}, {group}" if group else str(file)
+        raise SourceError(
+            f"{where}: cut short, damaged or not Parquet ({reason[:120]}); write or fetch it again"
+        ) from None

@@ -1,0 +1,194 @@
+"""A source of rows: what a reader gives, checked for missing values, cut and read ahead."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from sksketch._typing import Array
+from sksketch.exceptions import SourceError
+from sksketch.streams.blocks import Block, reblock
+from sksketch.streams.missing import MISSING, Missing
+from sksketch.streams.prefetch import read_ahead
+
+DIGEST_BYTES = 4 * 2**20
+
+# Says where the i-th row of a piece stands: "rows.csv, line 12".
+Place = Callable[[int], str]
+
+
+class Piece(NamedTuple):
+    """Rows as a reader gives them, with NaN where a value is missing."""
+
+    X: Any
+    y: Any
+    place: Place
+
+
+class Reader(Protocol):
+    """What knows one format: the columns, and the rows from any row on."""
+
+    @property
+    def n_features(self) -> int:
+        """Columns of X."""
+
+    @property
+    def n_targets(self) -> int:
+        """Columns of y; 0 means that y is None."""
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns of X, where there are any."""
+
+    @property
+    def target_names(self) -> list[str] | None:
+        """Names of the columns of y, where there are any."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """Rows in all, where that is known."""
+
+    @property
+    def background(self) -> bool:
+        """Whether reading takes long enough to be done ahead."""
+
+    def read(self, start_row: int) -> Iterator[Piece]:
+        """Give the rows after the first ``start_row``, or raise `StreamExhaustedError`."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return plain values that change when the rows change."""
+
+
+class RowSource:
+    """Rows from a file, table or iterable, block by block; built by `open_rows`.
+
+    Attributes
+    ----------
+    n_features, n_targets : int
+        Columns of every ``X`` and ``y``; no targets means that ``y`` is None.
+    feature_names, target_names : list of str or None
+        Names of those columns, where the source has names.
+    n_rows : int or None
+        Rows in all, where that is known before they are read.
+    n_missing, n_dropped : int
+        Missing values met, and rows dropped because of them, in the blocks given since
+        ``blocks`` was called.
+    """
+
+    def __init__(
+        self, reader: Reader, *, batch_rows: int | None, missing: str, in_background: bool
+    ) -> None:
+        if batch_rows is not None and batch_rows < 1:
+            raise ValueError(f"batch_rows is {batch_rows}; give at least 1, or None")
+        if missing not in MISSING:
+            raise ValueError(f"missing is {missing!r}; give one of {', '.join(map(repr, MISSING))}")
+        self._reader = reader
+        self.batch_rows = batch_rows
+        self.missing = missing
+        self._in_background = in_background and reader.background
+        self.n_features = reader.n_features
+        self.n_targets = reader.n_targets
+        self.feature_names = reader.feature_names
+        self.target_names = reader.target_names
+        self.n_missing = self.n_dropped = 0
+
+    @property
+    def n_rows(self) -> int | None:
+        """Rows in all; None where they are not known, or some may be dropped."""
+        return None if self.missing == "drop" else self._reader.n_rows
+
+    def blocks(self, start_row: int = 0) -> Iterator[Block]:
+        """Give the rows in order, leaving out the first ``start_row``.
+
+        Each call starts over, or raises `StreamExhaustedError` where the rows can be read only
+        once. ``start_row`` counts rows that were given: with ``missing="drop"`` or ``"mean"``
+        the rows before it are read again, so that the rest comes out the same.
+        """
+        known = self.n_rows
+        if start_row < 0 or (known is not None and start_row > known):
+            raise ValueError(f"cannot go on after row {start_row} of {known}; give 0 to {known}")
+        self.n_missing = self.n_dropped = 0
+        again = self.missing != "error"
+        pieces = self._reader.read(0 if again else start_row)
+        return self._cut(self._filled(pieces, start_row if again else 0))
+
+    def _filled(
+        self, pieces: Iterator[Piece], n_skip: int
+    ) -> Generator[tuple[Block, int, int], None, None]:
+        """Deal with missing values, and leave out the first ``n_skip`` of the rows that result."""
+        missing = Missing(self.missing, self.feature_names, self.target_names)
+        for piece in pieces:
+            X, y, n_missing, n_dropped = missing.resolve(piece.X, piece.y, piece.place)
+            skip = min(n_skip, X.shape[0])
+            n_skip -= skip
+            yield Block(X[skip:], None if y is None else y[skip:]), n_missing, n_dropped
+        if n_skip:
+            raise SourceError(f"the source ended {n_skip} rows before the row to go on from")
+
+    def _cut(self, filled: Generator[tuple[Block, int, int], None, None]) -> Iterator[Block]:
+        found = read_ahead(filled) if self._in_background else filled
+        blocks = self._counted(found)
+        return blocks if self.batch_rows is None else reblock(blocks, self.batch_rows)
+
+    def _counted(self, found: Iterator[tuple[Block, int, int]]) -> Iterator[Block]:
+        """Count on the side of the user, who need not know how far the reading is ahead."""
+        for block, n_missing, n_dropped in found:
+            self.n_missing += n_missing
+            self.n_dropped += n_dropped
+            if block.X.shape[0]:
+                yield block
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return plain values that tell these rows from others, to check before going on.
+
+        Files are told by name, size, time of change and the digest of both ends, arrays by
+        shape, type and the digest of some rows. Iterables can not be told apart.
+        """
+        names = {"features": self.feature_names, "targets": self.target_names}
+        facts = {"n_features": self.n_features, "n_targets": self.n_targets, **names}
+        return {**self._reader.fingerprint(), **facts, "missing": self.missing}
+
+    def __repr__(self) -> str:
+        rows = "unknown" if self.n_rows is None else f"{self.n_rows:,}"
+        kind = self._reader.fingerprint()["kind"]
+        return f"<RowSource of {kind}: {rows} rows, {self.n_features:,} columns>"
+
+
+def skip_rows(pieces: Iterator[Piece], n_skip: int) -> Iterator[Piece]:
+    """Leave out the first rows of pieces that can only be read from the start."""
+    for X, y, place in pieces:
+        if n_skip >= X.shape[0]:
+            n_skip -= X.shape[0]
+            continue
+        yield cut_piece(Piece(X, y, place), n_skip)
+        n_skip = 0
+    if n_skip:
+        raise SourceError(f"the source ended {n_skip} rows before the row to go on from")
+
+
+def cut_piece(piece: Piece, start: int) -> Piece:
+    """Leave out the first ``start`` rows of one piece."""
+    if not start:
+        return piece
+    X, y, place = piece
+    return Piece(X[start:], None if y is None else y[start:], lambda i: place(start + i))
+
+
+def digest(*arrays: Array) -> str:
+    """Return a digest of each array, or of some rows from end to end of a large one."""
+    found = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        found.update(str((array.shape, array.dtype.str)).encode())
+        if array.nbytes > DIGEST_BYTES:
+            array = array[np.linspace(0, len(array) - 1, 64).astype(np.int64)]
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
+
+
+def is_sparse(X: Any) -> bool:
+    """Tell scipy's sparse arrays and matrices from the others."""
+    return bool(sp.issparse(X))

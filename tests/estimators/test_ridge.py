@@ -1,0 +1,228 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import Ridge
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import sksketch
+from sksketch import FrequentDirections, NotMergeableError, StreamingRidge, StreamingRidgeCV
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((400, 12)) * np.linspace(3, 0.3, 12) + np.linspace(-2, 5, 12)
+Y = X @ RNG.standard_normal((12, 3)) + [1.0, -2.0, 100.0] + 0.3 * RNG.standard_normal((400, 3))
+WIDE = RNG.standard_normal((600, 200)) @ np.diag(np.arange(1, 201) ** -0.8)
+WIDE_TARGET = WIDE[:, :5].sum(axis=1) + RNG.standard_normal(600)
+
+pytestmark = pytest.mark.filterwarnings("ignore:the coefficients are certain only to")
+
+
+@parametrize_with_checks(
+    [
+        StreamingRidge(),
+        StreamingRidge(sketch="rfd", sketch_size=8),
+        StreamingRidge(sketch="countsketch", sketch_size=4000),
+        StreamingRidge(fit_intercept=False, refine=1),
+    ],
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("target", [Y[:, 0], Y, Y[:, :1]])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_with_the_exact_covariance_it_is_ridge(make, fit_intercept, target, weighted):
+    weights = RNG.uniform(0.1, 3.0, len(X)) if weighted else None
+    ours = StreamingRidge(2.5, fit_intercept=fit_intercept)
+    for part in np.array_split(np.arange(len(X)), 7):
+        w = None if weights is None else weights[part]
+        ours.partial_fit(make(X[part]), target[part], sample_weight=w)
+    # Cholesky takes several targets as columns and keeps their shape.
+    theirs = Ridge(2.5, fit_intercept=fit_intercept, solver="cholesky")
+    theirs.fit(X, target, sample_weight=weights)
+    assert ours.coef_.shape == theirs.coef_.shape
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-9)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-8)
+    np.testing.assert_allclose(ours.predict(make(X)), theirs.predict(X), atol=1e-8)
+    assert ours.coef_error_bound_ < 1e-6
+
+
+@pytest.mark.parametrize(
+    "sketch", ["fd", "rfd", "cfd", "pfd", "isvd", "2lfd", "sfd", "exact", "sign", "countsketch"]
+)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_every_method_of_the_paper_merges_and_is_saved(sketch, fit_intercept, tmp_path):
+    options = {"sketch": sketch, "sketch_size": 30, "fit_intercept": fit_intercept}
+
+    def shard(i, rows):
+        kind = sketch
+        if sketch in ("sign", "countsketch"):
+            kind = sksketch.make_sketch(sketch, 30, shard=i)
+        return StreamingRidge(5.0, **(options | {"sketch": kind})).fit(
+            WIDE[rows], WIDE_TARGET[rows]
+        )
+
+    merged = shard(0, slice(None, 250)).merge(shard(1, slice(250, None)))
+    merged.save(tmp_path / "model.sks")
+    again = sksketch.load(tmp_path / "model.sks")
+    np.testing.assert_array_equal(again.coef_, merged.coef_)
+    assert again.intercept_ == merged.intercept_
+    assert merged.n_samples_seen_ == 600
+    exact = Ridge(5.0, fit_intercept=fit_intercept).fit(WIDE, WIDE_TARGET)
+    error = np.linalg.norm(merged.coef_ - exact.coef_)
+    assert error <= merged.coef_error_bound_absolute_ * (1 + 1e-9)
+    assert error <= merged.coef_error_bound_ * np.linalg.norm(exact.coef_) * (1 + 1e-9)
+
+
+def test_the_path_is_read_from_one_pass():
+    alphas = np.geomspace(0.1, 1e4, 7)
+    model = StreamingRidge(sketch="rfd", sketch_size=20).fit(WIDE, WIDE_TARGET)
+    path = model.path(alphas)
+    assert path.coef.shape == (7, 200)
+    for alpha, coef, intercept, bound in zip(*path, strict=True):
+        single = StreamingRidge(alpha, sketch="rfd", sketch_size=20).fit(WIDE, WIDE_TARGET)
+        np.testing.assert_allclose(coef, single.coef_, atol=1e-12)
+        assert intercept == pytest.approx(single.intercept_)
+        assert bound == single.coef_error_bound_
+    assert (np.diff(path.error_bounds) < 0).all()
+    with pytest.raises(ValueError, match="alphas must be numbers"):
+        model.path([-1.0])
+
+
+def test_robust_and_plain_are_the_same_path_at_another_penalty():
+    # Shi and Phillips (2021): FDRR at r + shift is RFDRR at r.
+    plain = StreamingRidge(sketch=FrequentDirections(20, correction="none"))
+    robust = StreamingRidge(sketch=FrequentDirections(20, correction="half"))
+    plain.fit(WIDE, WIDE_TARGET)
+    robust.fit(WIDE, WIDE_TARGET)
+    shift = robust.sketch_.summary().ridge
+    np.testing.assert_allclose(
+        plain.path([7.0 + shift]).coef, robust.path([7.0]).coef, rtol=1e-9, atol=1e-12
+    )
+
+
+def test_predictions_are_within_their_bounds():
+    model = StreamingRidge(50.0, sketch="rfd", sketch_size=30).fit(WIDE, WIDE_TARGET)
+    exact = Ridge(50.0).fit(WIDE, WIDE_TARGET)
+    rows = RNG.standard_normal((50, 200))
+    for form in (rows, sp.csr_array(rows)):
+        bound = model.prediction_error_bound(form)
+        assert bound.shape == (50,)
+        assert (np.abs(model.predict(form) - exact.predict(rows)) <= bound).all()
+    several = StreamingRidge(50.0, sketch="rfd", sketch_size=30).fit(WIDE, WIDE[:, :2])
+    assert several.prediction_error_bound(rows).shape == (50, 2)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_refinement_reaches_the_exact_solution(make, fit_intercept, tmp_path):
+    weights = RNG.uniform(0.5, 2.0, 600)
+    exact = Ridge(20.0, fit_intercept=fit_intercept).fit(WIDE, WIDE_TARGET, sample_weight=weights)
+    errors = []
+    for steps in (0, 2, 12):
+        sketch = FrequentDirections(30, solver="exact")
+        model = StreamingRidge(20.0, sketch=sketch, fit_intercept=fit_intercept)
+        model.set_params(refine=steps).fit(make(WIDE), WIDE_TARGET, sample_weight=weights)
+        errors.append(np.linalg.norm(model.coef_ - exact.coef_) / np.linalg.norm(exact.coef_))
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 1e-6
+    model.save(tmp_path / "refined.sks")
+    np.testing.assert_array_equal(sksketch.load(tmp_path / "refined.sks").coef_, model.coef_)
+    # More rows make the refined answer that of the past.
+    model.partial_fit(WIDE[:10], WIDE_TARGET[:10])
+    assert np.linalg.norm(model.coef_ - exact.coef_) > errors[2]
+
+
+def test_a_vacuous_certificate_warns():
+    model = StreamingRidge(1e-6, sketch="fd", sketch_size=10).fit(WIDE, WIDE_TARGET)
+    with pytest.warns(UserWarning, match="enlarge alpha or sketch_size"):
+        _ = model.coef_
+
+
+def test_sparse_rows_are_never_made_dense():
+    import tracemalloc
+
+    rows = sp.random_array((5000, 40_000), density=5e-4, format="csr", rng=0)
+    target = np.asarray(rows[:, :50].sum(axis=1)).ravel()
+    model = StreamingRidge(sketch_size=10).partial_fit(rows[:50], target[:50])
+    tracemalloc.start()
+    try:
+        for part in np.array_split(np.arange(5000), 5):
+            model.partial_fit(rows[part], target[part])
+        _ = model.coef_
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.5 * 1000 * 40_000 * 8
+
+
+def test_mistakes_are_said_in_one_sentence():
+    with pytest.raises(ValueError, match="alpha must be a number that is not negative"):
+        StreamingRidge(-1.0).fit(X, Y)
+    model = StreamingRidge().fit(X, Y)
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match=r"got targets of shape \(n_rows,\), expected"):
+        model.partial_fit(X, Y[:, 0])
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(X, np.full((400, 3), np.nan))
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.full((4, 12), np.nan), Y[:4])
+    np.testing.assert_array_equal(model.coef_, before)
+    with pytest.raises(NotMergeableError, match="centered"):
+        model.merge(StreamingRidge(fit_intercept=False).fit(X, Y))
+    with pytest.raises(NotMergeableError, match="targets"):
+        model.merge(StreamingRidge().fit(X, Y[:, 0]))
+
+
+@parametrize_with_checks([StreamingRidgeCV(), StreamingRidgeCV(sketch="rfd", sketch_size=8)])
+def test_scikit_learn_contract_of_the_choice(estimator, check):
+    check(estimator)
+
+
+def test_gcv_is_that_of_scikit_learn_where_nothing_is_lost():
+    alphas = np.geomspace(0.1, 1e4, 9)
+    ours = StreamingRidgeCV(alphas).fit(WIDE, WIDE_TARGET)
+    centered = WIDE - WIDE.mean(axis=0), WIDE_TARGET - WIDE_TARGET.mean()
+    expected = []
+    for alpha in alphas:
+        hat = centered[0] @ np.linalg.solve(
+            centered[0].T @ centered[0] + alpha * np.eye(200), centered[0].T
+        )
+        free = np.trace(hat) + 1
+        expected.append(600 * ((centered[1] - hat @ centered[1]) ** 2).sum() / (600 - free) ** 2)
+    np.testing.assert_allclose(ours.scores_, expected, rtol=1e-6)
+    assert ours.alpha_ == alphas[np.argmin(expected)]
+    np.testing.assert_allclose(ours.coef_, Ridge(ours.alpha_).fit(WIDE, WIDE_TARGET).coef_)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_the_holdout_is_not_learned_from_and_does_not_depend_on_blocks(make, tmp_path):
+    options = {"selection": "holdout", "holdout_rows": 50, "sketch": "exact"}
+    whole = StreamingRidgeCV([0.1, 10.0, 1e3], **options).fit(make(WIDE), WIDE_TARGET)
+    split = StreamingRidgeCV([0.1, 10.0, 1e3], **options)
+    for part in np.array_split(np.arange(600), 11):
+        split.partial_fit(make(WIDE[part]), WIDE_TARGET[part])
+        split.save(tmp_path / "cv.sks")
+        split = sksketch.load(tmp_path / "cv.sks")
+    np.testing.assert_array_equal(whole.coef_, split.coef_)
+    np.testing.assert_array_equal(whole.scores_, split.scores_)
+    assert whole.n_samples_seen_ == 550
+    held = whole._reservoir
+    rows = held.X.toarray() if sp.issparse(held.X) else held.X
+    where = [int(np.flatnonzero((row == WIDE).all(axis=1))[0]) for row in rows]
+    rest = np.delete(np.arange(600), where)
+    model = Ridge(whole.alpha_).fit(WIDE[rest], WIDE_TARGET[rest])
+    np.testing.assert_allclose(whole.coef_, model.coef_, atol=1e-9)
+    error = ((model.predict(WIDE[where]) - WIDE_TARGET[where]) ** 2).mean()
+    assert whole.scores_.min() == pytest.approx(error)
+
+
+def test_mistakes_in_the_choice():
+    with pytest.raises(ValueError, match="alphas must be"):
+        StreamingRidgeCV([-1.0]).fit(X, Y)
+    with pytest.raises(ValueError, match="selection must be"):
+        StreamingRidgeCV(selection="loo").fit(X, Y)
+    held = StreamingRidgeCV(selection="holdout").fit(X, Y)
+    with pytest.raises(ValueError, match="can not be merged"):
+        held.merge(held)
