@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.linalg import thin_svd
+from sksketch.arrays.linalg import gram, thin_svd
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches.base import Answer
 from sksketch.sketches.certificate import certify
 from sksketch.sketches.memory import Memory, probes
+
+# Roundings of a cosine between rows that count as orthogonal.
+ORTHOGONAL = 64.0
 
 
 def _no_shift(memory: Memory) -> float:
@@ -114,11 +117,31 @@ def read_out(
     return Answer(summary, certificate)
 
 
+def _orthogonal(matrix: Array) -> tuple[Array, Array] | None:
+    """Return squared lengths and unit rows of rows that are orthogonal to rounding, if they are.
+
+    Shrinks leave such rows, unless their lengths span many digits. One product then does
+    instead of a factorisation as long as a row.
+    """
+    G = gram(matrix)
+    lengths = np.sqrt(G.diagonal())
+    if not lengths.all():
+        return None
+    overlap = G / np.outer(lengths, lengths) - np.eye(len(G))
+    if np.abs(overlap).max() > ORTHOGONAL * np.finfo(matrix.dtype).eps:
+        return None
+    order = np.argsort(-lengths, kind="stable")
+    scale = (1.0 / lengths[order]).astype(matrix.dtype)
+    return lengths[order] ** 2, matrix[order] * scale[:, None]
+
+
 def _components(memory: Memory) -> tuple[Array, Array]:
     """Return the eigenvalues of B'B and orthonormal rows, without those of rounding size."""
     matrix = memory.matrix
     if not len(matrix) or memory.components is not None:
         return memory.eigenvalues, matrix if memory.components is None else memory.components
+    if (found := _orthogonal(matrix)) is not None:
+        return found
     singular_values, V = thin_svd(matrix)
     keep = singular_values > max(matrix.shape) * np.finfo(matrix.dtype).eps * singular_values[0]
     return singular_values[keep] ** 2, V[keep].astype(matrix.dtype, copy=False)
