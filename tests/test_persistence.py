@@ -284,3 +284,25 @@ def test_a_writer_killed_at_any_time_leaves_a_whole_file(tmp_path):
         assert np.all(back.arrays["x"] == back.meta["number"])
         numbers.append(back.meta["number"])
     assert max(numbers) > 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX locks")
+def test_only_what_no_living_writer_holds_is_swept(tmp_path):
+    path = tmp_path / "a.sks"
+    dead, held = (tmp_path / f".a.sks.{name}.tmp" for name in ("0123abcd", "4567cdef"))
+    other = tmp_path / ".b.sks.0123abcd.tmp"
+    for file in (dead, held, other):
+        file.touch()
+    holder = (
+        "import fcntl, os, sys; f = os.open(sys.argv[1], os.O_RDWR); fcntl.flock(f, fcntl.LOCK_EX);"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", holder, str(held)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:
+        process.stdout.readline()
+        write_state(EXAMPLE, path)
+        assert (dead.exists(), held.exists(), other.exists()) == (False, True, True)
+        process.stdin.close()
+    write_state(EXAMPLE, path)
+    assert not held.exists()

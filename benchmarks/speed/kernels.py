@@ -46,6 +46,9 @@ rows, csr = np.ones((4, 3)), sp.csr_array(np.ones((4, 3)))
 parts = csr.indptr, csr.indices, csr.data
 place, sign = np.zeros(4, dtype=np.int64), np.ones(4)
 calls = {
+    "normal_csr": lambda: k.normal_csr_inplace(
+        np.zeros((3, 2)), np.zeros(2), np.ones((3, 2)), *parts, np.zeros(0), np.zeros(2)
+    ),
     "outer_csr": lambda: k.outer_csr_inplace(np.zeros((3, 2)), np.ones((4, 2)), *parts),
     "scatter_csr": lambda: k.scatter_csr_inplace(np.zeros((2, 3)), place, sign, *parts),
     "scatter_rows": lambda: k.scatter_rows_inplace(np.zeros((2, 3)), place, sign, rows),
@@ -133,10 +136,12 @@ def sparse_cases(
     total, transposed = np.zeros((size, d), dtype), np.zeros((d, size), dtype)
     columns = rng.standard_normal((n_rows, size)).astype(dtype)
     S = scatter_matrix(positions, signs, size)
+    W = aligned(rng.standard_normal((d, size)).astype(dtype))
+    image, pull, none = aligned(np.zeros_like(W)), np.zeros(size, dtype), np.zeros(0)
 
-    def add(product: Any) -> None:
-        nonlocal total
-        total += product
+    def add_image() -> None:
+        nonlocal image
+        image += X.T @ (X @ W)
 
     def add_transposed(product: Any) -> None:
         nonlocal transposed
@@ -150,6 +155,10 @@ def sparse_cases(
         "scatter_csr": {
             "kernel": lambda: k.scatter_csr_inplace(total, positions, signs, *parts),
             "scipy S @ X": add_sparse,
+        },
+        "normal_csr": {
+            "kernel": lambda: k.normal_csr_inplace(image, pull, W, *parts, none, pull),
+            "scipy X' @ (X @ W)": add_image,
         },
         "outer_csr": {
             "kernel": lambda: k.outer_csr_inplace(transposed, columns, *parts),

@@ -8,11 +8,13 @@ header and of every array. Reading one can never run code.
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import json
 import math
 import os
 import secrets
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,9 @@ from safetensors.numpy import save_file
 
 from sksketch._typing import Array, PathLike
 from sksketch.exceptions import StateFormatError
+
+if sys.platform != "win32":
+    import fcntl
 
 FORMAT = 1
 
@@ -108,7 +113,8 @@ def write_state(state: State, path: PathLike) -> None:
     """Write ``state`` to ``path``: the whole new file stands there, or what stood there before.
 
     The file is written under a temporary name beside its target, brought to
-    disk and then renamed. Arrays are written from where they are.
+    disk and then renamed. Arrays are written from where they are. What a writer
+    that was killed has left beside the target is removed.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -133,6 +139,7 @@ def write_state(state: State, path: PathLike) -> None:
     metadata = {"sksketch": header, "sha256": _checksum(header, arrays)}
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
+        sweep(target)
         _write_through(arrays, temporary, metadata)
         os.replace(temporary, target)
         _sync_directory(target.parent)
@@ -140,6 +147,22 @@ def write_state(state: State, path: PathLike) -> None:
         _fail_to_write(path, target.parent, error)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sweep(path: PathLike) -> None:
+    """Remove what writers of ``path`` that were killed have left beside it."""
+    target = Path(os.path.realpath(path))
+    for left in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
+        try:
+            descriptor = os.open(left, os.O_RDWR)
+        except OSError:
+            # Another writer has renamed or removed it, or it is another user's.
+            continue
+        try:
+            if _lock(descriptor):
+                left.unlink(missing_ok=True)
+        finally:
+            os.close(descriptor)
 
 
 def read_state(path: PathLike) -> State:
@@ -204,12 +227,30 @@ def _write_through(arrays: dict[str, Array], path: Path, metadata: dict[str, str
     """Write a safetensors file and wait until it is on disk."""
     # Made here first for its access rights: those of any new file of this user.
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-    rights = os.fstat(descriptor).st_mode & 0o777
-    os.close(descriptor)
-    save_file(arrays, path, metadata=metadata)
-    _order_metadata(path, metadata["sha256"])
-    os.chmod(path, rights)
-    _sync(path)
+    try:
+        _lock(descriptor)
+        rights = os.fstat(descriptor).st_mode & 0o777
+        save_file(arrays, path, metadata=metadata)
+        _order_metadata(path, metadata["sha256"])
+        os.chmod(path, rights)
+        _sync(path)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Take a file until its descriptor is closed; False if another process has it.
+
+    The system gives it back when the process ends, however it ends.
+    """
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        # Also where the file system has no locks: nothing is swept there.
+        return False
+    return True
 
 
 def _order_metadata(path: Path, checksum: str) -> None:

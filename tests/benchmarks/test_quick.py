@@ -105,7 +105,7 @@ def test_memory_measures_each_estimator():
 
 def test_kernels_are_held_against_their_peers():
     printed = run("kernels.py")
-    for kernel in ("scatter_rows", "walsh_hadamard", "scatter_csr", "outer_csr"):
+    for kernel in ("scatter_rows", "walsh_hadamard", "scatter_csr", "outer_csr", "normal_csr"):
         # Once with its peers, once with the time of its first call.
         assert sum(row.startswith(kernel) for row in printed.splitlines()) == 2
     assert "uncached" in printed

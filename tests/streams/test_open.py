@@ -331,3 +331,12 @@ def test_blocks_are_sized_by_bytes_and_threads_end(tmp_path):
     assert "sksketch-read-ahead" in {thread.name for thread in threading.enumerate()}
     blocks.close()
     assert "sksketch-read-ahead" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_the_fingerprint_tells_how_the_rows_are_read(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("1,2,3\n4,5,6\n")
+    plain = sksketch.open_rows(path, header=False).fingerprint()
+    assert plain == sksketch.open_rows(path, header=False).fingerprint()
+    for options in ({"dtype": "float32"}, {"header": True}, {"target": 0}, {"target": 1}):
+        assert sksketch.open_rows(path, **({"header": False} | options)).fingerprint() != plain

@@ -21,6 +21,9 @@ ALIGNMENT = 64
 COLUMN_CHUNK = 4096
 ROW_CHUNK = 64
 
+# An eigenvalue below this part of the largest one is one of rounding.
+RANK_RESOLUTION = 1e-14
+
 
 @functools.cache
 def _threadpool() -> Any:
@@ -140,6 +143,24 @@ def orthonormal_columns(W: Array) -> Array:
         W, G, scale = W[:, nonzero], G[np.ix_(nonzero, nonzero)], scale[nonzero]
     factor = _inverse_factor(G / np.outer(scale, scale)) / scale
     return np.asarray(W @ factor.T.astype(W.dtype))
+
+
+def nystrom_rows(V: Array, W: Array) -> Array:
+    """Return rows Z with Z'Z <= M, from some columns V and their images W = M V.
+
+    With M = P'P these are Y'P for Y = P V (V'W)^(-1/2), whose columns are orthonormal. Columns
+    of V whose image is a rounding of the others are left out.
+
+    >>> M = np.diag([4.0, 1.0, 0.0])
+    >>> Z = nystrom_rows(np.eye(3)[:, :2], M[:, :2])
+    >>> (Z.T @ Z).round(9)
+    array([[4., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 0.]])
+    """
+    values, U = eigh_descending(V.T @ W)
+    keep = values > RANK_RESOLUTION * values[0]
+    return np.asarray((U[:, keep] / np.sqrt(values[keep])).T @ W.T)
 
 
 def _inverse_factor(G: Array) -> Array:

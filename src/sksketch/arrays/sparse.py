@@ -14,6 +14,9 @@ from sksketch._typing import Array
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.linalg import aligned_empty, squared_norm
 
+# Numbers in a cache line.
+LINE = 8
+
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
@@ -131,6 +134,15 @@ class SparseRows:
         if self.centered:
             image -= np.outer(C @ self.scale, self.center)
         return image
+
+
+def whole_lines(n_vectors: int, n_lines: int = 1) -> int:
+    """Return how many vectors fill whole cache lines, as products with sparse rows read them.
+
+    >>> whole_lines(51), whole_lines(51, 2)
+    (56, 64)
+    """
+    return -(-n_vectors // (LINE * n_lines)) * LINE * n_lines
 
 
 def csr(data: Array, indices: Array, indptr: Array, n_features: int) -> Any:

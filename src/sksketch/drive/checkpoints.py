@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import os
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sksketch._typing import PathLike
 from sksketch.exceptions import StateFormatError
-from sksketch.persistence import State, read_state, write_state
+from sksketch.persistence import State, read_state, sweep, write_state
 from sksketch.sketches import Sketch
 
 KIND, VERSION = "checkpoint", 1
@@ -48,7 +46,7 @@ class Checkpoint:
 
     def restore(self, model: Any, *, resume: bool) -> int:
         """Put ``model`` where the file has it and return the rows done; 0 to start over."""
-        self._sweep()
+        sweep(self.path)
         if not os.path.exists(self.path):
             return 0
         # Looked at even to start over: what is not a checkpoint is not ours to replace.
@@ -72,12 +70,6 @@ class Checkpoint:
         _put(type(model).from_state(state.inner("model")), model)
         self.n_written = int(meta["rows_done"])
         return self.n_written
-
-    def _sweep(self) -> None:
-        """Remove what a run that was killed while it wrote has left beside the file."""
-        target = Path(os.path.realpath(self.path))
-        for left in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
-            left.unlink(missing_ok=True)
 
 
 def _put(restored: Any, model: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from sksketch.sketches import Certificate, Sketch, load_sketch
 _COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
-class SketchEstimator(BaseEstimator):
+class SketchEstimator(BaseEstimator, ABC):
     """An estimator that owns one sketch; everything else is read from it on demand."""
 
     kind: ClassVar[str]
@@ -29,9 +30,9 @@ class SketchEstimator(BaseEstimator):
     n_features_in_: int
     feature_names_in_: Array
 
+    @abstractmethod
     def _new_sketch(self, n_features: int) -> Sketch:
         """Return an empty sketch for that many columns, from the parameters."""
-        raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
@@ -98,6 +99,13 @@ class SketchEstimator(BaseEstimator):
             ensure_all_finite=False,
         )
         return rows, None
+
+    def _rows(self, X: Any) -> Any:
+        """Return rows for a fitted model, checked in full."""
+        check_is_fitted(self, "sketch_")
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
 
     def _check_enough(self, rows: Any) -> None:
         """Refuse rows that ``fit`` can not learn from at all."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sksketch._typing import Array
@@ -43,9 +44,9 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     fit_intercept: bool
     correction: str | float | None
 
+    @abstractmethod
     def _penalty(self) -> float:
         """Return the penalty of `coef_`."""
-        raise NotImplementedError
 
     def _check_params(self) -> None:
         """Refuse parameters that make no sense, before any row is read."""
@@ -211,24 +212,13 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         """
         rows = self._rows(X)
         bounds = self._solution().absolute_bounds
-        squares = _squared_norms(rows)
+        squares = row_norms(rows, squared=True).astype(np.float64)
         if self.fit_intercept:
             mean = self._once("moments", self.sketch_.moments).mean  # type: ignore[attr-defined]
             squares = squares - 2 * np.asarray(rows @ mean).ravel() + mean @ mean
         return np.asarray(self._shaped(np.outer(bounds, np.sqrt(np.maximum(squares, 0.0))).T).T)
 
-    def _rows(self, X: Any) -> Any:
-        check_is_fitted(self, "sketch_")
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _squared_norms(rows: Any) -> Array:
-    squares = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.vecdot(rows, rows)
-    return np.asarray(squares, dtype=np.float64).ravel()

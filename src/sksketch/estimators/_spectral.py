@@ -6,10 +6,9 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.extmath import svd_flip
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.extmath import row_norms, svd_flip
+from sklearn.utils.validation import check_is_fitted
 
 from sksketch._typing import Array
 from sksketch.arrays.random import stream
@@ -194,12 +193,6 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             met = met and float(self.explained_variance_ratio_.sum()) >= self.n_components
         return bool(met)
 
-    def _rows(self, X: Any) -> Any:
-        check_is_fitted(self, "sketch_")
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
-
     def _offset(self) -> Array | None:
         """Return the mean to remove, if any."""
         return None
@@ -269,8 +262,7 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         rows = self._rows(X)
         V = self.components_.astype(np.float64)
         offset = self._offset()
-        squares = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.vecdot(rows, rows)
-        norms = np.asarray(squares, dtype=np.float64).ravel()
+        norms = row_norms(rows, squared=True).astype(np.float64)
         scores = np.asarray(rows @ V.T)
         if offset is not None:
             norms = norms - 2 * np.asarray(rows @ offset).ravel() + offset @ offset

@@ -149,6 +149,14 @@ class Sketch(ABC):
         """Say why ``other`` can not be merged, or nothing."""
         return None
 
+    def _differing(self, other: Self, *names: str) -> str | None:
+        """Say which of these options is not the same in ``other``, or nothing."""
+        for name in names:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                return f"{name} is {mine!r} here and {theirs!r} there; build both with the same"
+        return None
+
     def merge(self, other: Self) -> Self:
         """Add what another sketch has seen, as if its rows had come here.
 

@@ -134,11 +134,7 @@ class ExactCovariance(Sketch):
         return Answer(summary, certificate)
 
     def _refusal(self, other: Self) -> str | None:
-        for name in ("decay", "initial_ridge"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                return f"{name} is {mine} here and {theirs} there; build both with the same"
-        return None
+        return self._differing(other, "decay", "initial_ridge")
 
     def _absorb(self, other: Self) -> None:
         self._cached = None

@@ -11,19 +11,20 @@ from sksketch._typing import Array
 from sksketch.arrays.sparse import SparseRows, from_sparse_arrays, nonzero_rows, sparse_arrays
 from sksketch.persistence import State
 from sksketch.sketches import planning
-from sksketch.sketches.base import Answer, Sketch, check_ridge
+from sksketch.sketches.base import Answer, check_ridge
 from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.forgetting import age_weights, aged, decay_factor
 from sksketch.sketches.ledger import Ledger
 from sksketch.sketches.memory import Memory, Settings, compress
 from sksketch.sketches.options import fraction_of_one, one_of, whole_number
-from sksketch.sketches.readout import check_correction, read_out
+from sksketch.sketches.readout import check_correction
 from sksketch.sketches.shrinkage import RULES
+from sksketch.sketches.shrinking import ShrinkSketch
 from sksketch.sketches.sparse_buffer import SparseRowBuffer
 
 
-class FrequentDirections(Sketch):
+class FrequentDirections(ShrinkSketch):
     """The best-known deterministic sketch of A'A, in O(sketch_size * n_features) memory.
 
     Parameters
@@ -238,20 +239,14 @@ class FrequentDirections(Sketch):
             return None
         return self._sparse.max_rows, self._sparse.max_entries
 
-    def fresh(self) -> Self:
-        """Return an empty sketch with the same options."""
-        return type(self)(**{name: getattr(self, name) for name in self._OPTIONS})
-
     # Merging
 
     def _refusal(self, other: Self) -> str | None:
         names = ["rule", "decay", "initial_ridge"]
         names += ["fraction"] if self.rule == "parameterized" else []
         names += ["seed"] if self.correction == "energy" else []
-        for name in names:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                return f"{name} is {mine!r} here and {theirs!r} there; build both with the same"
+        if (reason := self._differing(other, *names)) is not None:
+            return reason
         if self.correction == "energy" != other.correction:
             return 'only one of the two has the probes of correction="energy"; build both with it'
         return None
@@ -287,7 +282,6 @@ class FrequentDirections(Sketch):
     # Reading
 
     def _whole(self, extra: Any = None) -> Memory:
-        """All that is remembered, the waiting rows and ``extra`` included, as one memory."""
         if self._exact is not None:
             exact = self._exact._answer(extra).summary
             ledger = Ledger(squared_norm=exact.squared_norm, allowance=exact.error_bound)
@@ -299,34 +293,6 @@ class FrequentDirections(Sketch):
         if not len(waiting) and sparse is None:
             return self._memory
         return self._compressed(waiting, sparse)
-
-    def _read(self, extra: Any = None) -> tuple[Memory, Answer]:
-        self._require_rows()
-        if extra is None and self._cached is not None:
-            return self._cached
-        memory = self._whole(extra)
-        answer = read_out(
-            memory,
-            correction=self.correction,
-            initial_ridge=self.initial_ridge,
-            n_rows_seen=self.n_rows_seen + (0 if extra is None else len(extra)),
-        )
-        if extra is None:
-            self._cached = memory, answer
-        return memory, answer
-
-    def _answer(self, extra: Any = None) -> Answer:
-        return self._read(extra)[1]
-
-    @property
-    def matrix(self) -> Array:
-        """B: at most `sketch_size` orthogonal rows, heaviest first, with B'B below A'A."""
-        return self._read()[0].matrix
-
-    @property
-    def shrinkage(self) -> float:
-        """Certified bound on what any direction of A'A lost; the sum of all cuts if exact."""
-        return 0.0 if self.n_features is None else self._read()[0].ledger.shrinkage
 
     @property
     def n_shrinks(self) -> int:
@@ -366,10 +332,7 @@ class FrequentDirections(Sketch):
 
     def state(self) -> State:
         """Return the kept rows, the waiting rows, the ledger and the options."""
-        meta = {f"option.{name}": getattr(self, name) for name in self._OPTIONS}
-        meta |= {"n_rows_seen": self.n_rows_seen, "total_weight": self.total_weight}
-        meta |= {"n_features": self.n_features}
-        meta |= {"dtype": None if self.dtype is None else str(self.dtype)}
+        meta = self._facts()
         meta |= {"capacity": self._buffer.capacity} | self._memory.numbers()
         arrays = self._memory.arrays()
         if self.n_features is not None and self._exact is None:
@@ -384,9 +347,8 @@ class FrequentDirections(Sketch):
         """Build a sketch that goes on where ``state`` was taken."""
         cls._check_kind(state)
         meta: Any = state.meta
-        sketch = cls(**{name: meta[f"option.{name}"] for name in cls._OPTIONS})
-        if (n_features := meta["n_features"]) is not None:
-            sketch._begin(n_features, np.dtype(meta["dtype"]))
+        sketch = cls._from_facts(meta)
+        if (n_features := sketch.n_features) is not None:
             sketch._memory = Memory.from_plain(meta, state.arrays)
             if sketch._exact is not None:
                 sketch._exact = ExactCovariance.from_state(state.inner("exact"))
@@ -395,6 +357,4 @@ class FrequentDirections(Sketch):
                 sketch._buffer.restore(state.arrays["buffer"])
                 if "sparse_data" in state.arrays:
                     sketch._sparse.restore(from_sparse_arrays("sparse", state.arrays, n_features))
-        sketch.n_rows_seen = meta["n_rows_seen"]
-        sketch.total_weight = meta["total_weight"]
         return sketch

@@ -12,13 +12,14 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import thin_svd
-from sksketch.arrays.rows import as_rows, as_weights, dense_chunks
+from sksketch.arrays.rows import as_rows, as_weights, squared_row_norms
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State
 from sksketch.sketches.base import Answer, Sketch, megabytes
 from sksketch.sketches.certificate import Certificate
 from sksketch.sketches.forgetting import accumulated_weight
-from sksketch.sketches.targets import as_targets, described
+from sksketch.sketches.options import whole_number
+from sksketch.sketches.targets import as_targets, check_same, described
 
 
 class LinearSketch(Sketch):
@@ -34,9 +35,9 @@ class LinearSketch(Sketch):
     initial_ridge: ClassVar[float] = 0.0
 
     def __init__(self, sketch_size: int, *, seed: int = 0, shard: int = 0) -> None:
-        self.sketch_size = _whole_number("sketch_size", sketch_size, 1)
+        self.sketch_size = whole_number("sketch_size", sketch_size)
         self.seed = int(seed)
-        self.shard = _whole_number("shard", shard, 0)
+        self.shard = whole_number("shard", shard, 0)
         self._shards = frozenset({self.shard})
         self._own_rows = 0
         self._squared_norm = 0.0
@@ -71,11 +72,8 @@ class LinearSketch(Sketch):
             dtype = rows.dtype if self.dtype is None else self.dtype
             columns = as_targets(targets, as_weights(weights, rows.shape[0]), rows.shape[0], dtype)
         shape = None if columns is None else columns.shape[1:]
-        if self.n_features is not None and shape != self._target_shape:
-            raise ValueError(
-                f"got {described(shape)}, expected {described(self._target_shape)} as with the "
-                "earlier rows; give the same targets with every block"
-            )
+        if self.n_features is not None:
+            check_same(shape, self._target_shape)
         self._arriving = columns
         try:
             return super().update(rows, weights)
@@ -97,7 +95,7 @@ class LinearSketch(Sketch):
     def _take(self, rows: Any) -> None:
         self._cached = None
         n_rows = rows.shape[0]
-        norms = _squared_norms(rows)
+        norms = squared_row_norms(rows, rows.dtype)
         if self._arriving is not None:
             columns = self._arriving[:n_rows].reshape(n_rows, -1).astype(rows.dtype, copy=False)
             self._arriving = self._arriving[n_rows:]
@@ -133,10 +131,8 @@ class LinearSketch(Sketch):
         return tuple(sorted(self._shards))
 
     def _refusal(self, other: Self) -> str | None:
-        for name in ("sketch_size", "seed"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                return f"{name} is {mine} here and {theirs} there; build both with the same"
+        if (reason := self._differing(other, "sketch_size", "seed")) is not None:
+            return reason
         if other.n_features is None:
             return None
         if common := sorted(self._shards & other._shards):
@@ -282,17 +278,3 @@ class LinearSketch(Sketch):
         sketch.n_rows_seen = meta["n_rows_seen"]
         sketch.total_weight = meta["total_weight"]
         return sketch
-
-
-def _whole_number(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
-    return int(value)
-
-
-def _squared_norms(rows: Any) -> Array:
-    """Return the squared norm of every row, in float64."""
-    if sp.issparse(rows):
-        return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
-    pieces = dense_chunks(rows, np.dtype(np.float64))
-    return np.concatenate([np.vecdot(piece, piece) for piece in pieces])

@@ -161,17 +161,17 @@ class Memory:
         )
 
 
-def probes(like: Array, seed: int) -> Array:
+def probes(like: Array | SparseRows, seed: int) -> Array:
     """Return the fixed standard normal probes for rows as wide as ``like``."""
     return stream(seed, "probes").standard_normal((N_PROBES, like.shape[1])).astype(like.dtype)
 
 
 def probe_image(rows: Array | SparseRows, seed: int) -> Array:
     """Return ``G rows' rows`` for the probes G, in float64."""
+    G = probes(rows, seed)
     if isinstance(rows, SparseRows):
-        G = stream(seed, "probes").standard_normal((N_PROBES, rows.shape[1]))
-        return rows.normal(np.ascontiguousarray(G.astype(rows.dtype).T.astype(np.float64))).T
-    return np.asarray((probes(rows, seed) @ rows.T) @ rows, dtype=np.float64)
+        return rows.normal(np.ascontiguousarray(G.T, dtype=np.float64)).T
+    return np.asarray((G @ rows.T) @ rows, dtype=np.float64)
 
 
 def compress(

@@ -46,9 +46,12 @@ class Projection(LinearSketch):
     def _draw(generator: np.random.Generator, sketch_size: int) -> Drawn:
         """Draw what makes the columns of S for one tile of rows."""
 
-    @abstractmethod
     def _add_tile(self, total: Array, drawn: Drawn, inside: slice, rows: Any, part: slice) -> None:
-        """Add S times ``rows[part]`` to ``total``; these rows lie at ``inside`` of their tile."""
+        """Add S times ``rows[part]`` to ``total``; these rows lie at ``inside`` of their tile.
+
+        Here for a dense S, of which ``drawn`` has the transposed columns of the tile.
+        """
+        _add_product(total, drawn[0][inside], rows, part)
 
     def _accumulate(self, total: Array, start: int, rows: Any) -> None:
         """Add S times wide rows, of which the first is row ``start`` of this shard."""
@@ -140,9 +143,6 @@ class GaussianSketch(Projection):
     def _draw(generator: np.random.Generator, sketch_size: int) -> Drawn:
         return (generator.standard_normal((TILE_ROWS, sketch_size)) / math.sqrt(sketch_size),)
 
-    def _add_tile(self, total: Array, drawn: Drawn, inside: slice, rows: Any, part: slice) -> None:
-        _add_product(total, drawn[0][inside], rows, part)
-
 
 class SignSketch(Projection):
     """B = S A with independent entries +-1 / sqrt(sketch_size) in S.
@@ -176,9 +176,6 @@ class SignSketch(Projection):
     def _draw(generator: np.random.Generator, sketch_size: int) -> Drawn:
         signs = _random_signs(generator, TILE_ROWS * sketch_size)
         return (signs.reshape(TILE_ROWS, sketch_size) / math.sqrt(sketch_size),)
-
-    def _add_tile(self, total: Array, drawn: Drawn, inside: slice, rows: Any, part: slice) -> None:
-        _add_product(total, drawn[0][inside], rows, part)
 
 
 class CountSketch(Projection):

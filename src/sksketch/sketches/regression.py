@@ -16,7 +16,7 @@ from sksketch.sketches.linear import LinearSketch
 from sksketch.sketches.moments import INNER, Centered
 from sksketch.sketches.projection import CountSketch, GaussianSketch, HadamardSketch, SignSketch
 from sksketch.sketches.sampling import RowSampleSketch
-from sksketch.sketches.targets import as_targets, described
+from sksketch.sketches.targets import as_targets, check_same, described
 
 LINEAR: dict[str, type[LinearSketch]] = {
     kind.kind: kind
@@ -87,11 +87,8 @@ class Regression(Sketch):
         if targets is not None:
             columns = as_targets(targets, None, rows.shape[0], np.dtype(np.float64))
         shape = None if columns is None else columns.shape[1:]
-        if self.n_features is not None and shape != self._target_shape:
-            raise ValueError(
-                f"got {described(shape)}, expected {described(self._target_shape)} as with the "
-                "earlier rows; give the same targets with every block"
-            )
+        if self.n_features is not None:
+            check_same(shape, self._target_shape)
         wide = None if columns is None else columns.reshape(len(columns), -1)
         if isinstance(self.sketch, LinearSketch):
             carried = None if wide is None else np.column_stack([wide, np.ones(len(wide))])
@@ -125,7 +122,8 @@ class Regression(Sketch):
         self._target_shape = shape
 
     def _take(self, rows: Any) -> None:
-        raise NotImplementedError("rows come through update, with their targets")
+        # Rows alone; those with targets come through update.
+        self.update(rows)
 
     def moments(self) -> Moments:
         """Return means, cross moment and squares of rows and targets."""
@@ -171,10 +169,6 @@ class Regression(Sketch):
         if other.n_features is not None:
             self._follow(other._target_shape)
         return self
-
-    def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
-        # The wrapped sketch begins by itself, when it is updated or merged.
-        super()._begin(n_features, dtype)
 
     def _absorb(self, other: Self) -> None:
         self.sketch.merge(other.sketch)

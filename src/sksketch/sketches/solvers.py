@@ -29,7 +29,6 @@ from sksketch.sketches.stacks import (
     GRAM_RESOLUTION,
     DenseStack,
     Projection,
-    SparseStack,
     Stack,
     unit_rows,
 )
@@ -89,15 +88,16 @@ def shrink_exact(task: Task) -> Shrunk:
     stays (``graded``).
     """
     P = task.stack
+    dense = P if isinstance(P, DenseStack) else None
     last = min(task.sketch_size, P.n_rows, P.n_features) - 1
     graded, V = task.graded, None
-    by_gram = not graded or isinstance(P, SparseStack)
+    by_gram = dense is None or not graded
     if by_gram:
         spectrum, U = eigh_descending(P.gram())
         spectrum = np.maximum(spectrum, 0.0)
-        by_gram = bool(spectrum[last] >= GRAM_RESOLUTION * spectrum[0])
-    if not by_gram and isinstance(P, DenseStack):
-        singular_values, V = thin_svd(P.matrix)
+        by_gram = dense is None or bool(spectrum[last] >= GRAM_RESOLUTION * spectrum[0])
+    if dense is not None and not by_gram:
+        singular_values, V = thin_svd(dense.matrix)
         spectrum = singular_values**2
         # Zeros need no resolution; small directions that are really there do.
         relative = spectrum[: last + 1] / max(spectrum[0], np.finfo(np.float64).tiny)

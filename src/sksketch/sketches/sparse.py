@@ -11,16 +11,17 @@ import scipy.sparse as sp
 from sksketch._typing import Array
 from sksketch.arrays.sparse import SparseRows, from_sparse_arrays, nonzero_rows, sparse_arrays
 from sksketch.persistence import State
-from sksketch.sketches.base import Answer, Sketch, check_ridge, megabytes
+from sksketch.sketches.base import Answer, check_ridge, megabytes
 from sksketch.sketches.ledger import rounding_allowance
 from sksketch.sketches.memory import Memory
 from sksketch.sketches.options import fraction_of_one, whole_number
-from sksketch.sketches.readout import check_correction, read_out
+from sksketch.sketches.readout import check_correction
+from sksketch.sketches.shrinking import ShrinkSketch
 from sksketch.sketches.sparse_buffer import SparseRowBuffer
 from sksketch.sketches.sparse_shrink import SparseTask, boosted_sparse_shrink, dense_shrink
 
 
-class SparseFrequentDirections(Sketch):
+class SparseFrequentDirections(ShrinkSketch):
     """Frequent Directions for sparse rows, in time that follows their stored entries.
 
     Parameters
@@ -166,18 +167,12 @@ class SparseFrequentDirections(Sketch):
     def _sparse_limits(self) -> tuple[int, int] | None:
         return self._buffer.max_rows, self._buffer.max_entries
 
-    def fresh(self) -> Self:
-        """Return an empty sketch with the same options."""
-        return type(self)(**{name: getattr(self, name) for name in self._OPTIONS})
-
     # Merging
 
     def _refusal(self, other: Self) -> str | None:
         names = ["initial_ridge"] + (["seed"] if self.correction == "energy" else [])
-        for name in names:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                return f"{name} is {mine!r} here and {theirs!r} there; build both with the same"
+        if (reason := self._differing(other, *names)) is not None:
+            return reason
         if self.correction == "energy" != other.correction:
             return 'only one of the two has the probes of correction="energy"; build both with it'
         return None
@@ -193,37 +188,13 @@ class SparseFrequentDirections(Sketch):
 
     # Reading
 
-    def _read(self, extra: Any = None) -> tuple[Memory, Answer]:
-        self._require_rows()
-        if extra is None and self._cached is not None:
-            return self._cached
+    def _whole(self, extra: Any = None) -> Memory:
         memory, n_tries = self._with_waiting()
         if extra is not None:
             plain = not isinstance(extra, SparseRows)
             rows = SparseRows.plain(sp.csr_array(extra)) if plain else extra
-            memory, n_tries = self._flushed(memory, rows, n_tries)
-        answer = read_out(
-            memory,
-            correction=self.correction,
-            initial_ridge=self.initial_ridge,
-            n_rows_seen=self.n_rows_seen + (0 if extra is None else len(extra)),
-        )
-        if extra is None:
-            self._cached = memory, answer
-        return memory, answer
-
-    def _answer(self, extra: Any = None) -> Answer:
-        return self._read(extra)[1]
-
-    @property
-    def matrix(self) -> Array:
-        """B: at most `sketch_size` orthogonal rows, heaviest first, with B'B below A'A."""
-        return self._read()[0].matrix
-
-    @property
-    def shrinkage(self) -> float:
-        """Certified bound on what any direction of A'A lost in all flushes."""
-        return 0.0 if self.n_features is None else self._read()[0].ledger.shrinkage
+            memory, _ = self._flushed(memory, rows, n_tries)
+        return memory
 
     @property
     def n_shrinks(self) -> int:
@@ -257,10 +228,7 @@ class SparseFrequentDirections(Sketch):
 
     def state(self) -> State:
         """Return the kept rows, the waiting rows, the ledger and the options."""
-        meta = {f"option.{name}": getattr(self, name) for name in self._OPTIONS}
-        meta |= {"n_rows_seen": self.n_rows_seen, "total_weight": self.total_weight}
-        meta |= {"n_features": self.n_features, "n_tries": self._n_tries}
-        meta |= {"dtype": None if self.dtype is None else str(self.dtype)}
+        meta = self._facts() | {"n_tries": self._n_tries}
         meta |= self._memory.numbers()
         arrays = self._memory.arrays()
         if len(self._buffer):
@@ -272,15 +240,12 @@ class SparseFrequentDirections(Sketch):
         """Build a sketch that goes on where ``state`` was taken."""
         cls._check_kind(state)
         meta: Any = state.meta
-        sketch = cls(**{name: meta[f"option.{name}"] for name in cls._OPTIONS})
-        if (n_features := meta["n_features"]) is not None:
-            sketch._begin(n_features, np.dtype(meta["dtype"]))
+        sketch = cls._from_facts(meta)
+        if (n_features := sketch.n_features) is not None:
             sketch._memory = Memory.from_plain(meta, state.arrays)
             if "sparse_data" in state.arrays:
                 sketch._buffer.restore(from_sparse_arrays("sparse", state.arrays, n_features))
         sketch._n_tries = meta["n_tries"]
-        sketch.n_rows_seen = meta["n_rows_seen"]
-        sketch.total_weight = meta["total_weight"]
         return sketch
 
 

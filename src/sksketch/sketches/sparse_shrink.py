@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.linalg import eigh_descending, orthonormal_columns, squared_norm
+from sksketch.arrays.linalg import nystrom_rows, orthonormal_columns, squared_norm
 from sksketch.arrays.random import stream
-from sksketch.arrays.sparse import SparseRows
+from sksketch.arrays.sparse import SparseRows, whole_lines
 from sksketch.sketches.ledger import rounding_allowance
 from sksketch.sketches.memory import Memory, Settings, compress, probe_image
 from sksketch.sketches.shrinkage import shrink_uniform
@@ -33,14 +33,8 @@ NEGLIGIBLE = 1e-11
 # Where no try was accepted, so few rows are shrunk through their Gram matrix instead.
 EXACT_ROWS = 1024
 
-# Directions by the cache line: a product with sparse rows reads whole ones anyway.
-LINE = 8
-
 # Relative rounding of a product, with a wide margin.
 ROUNDING = 1e-12
-
-# Below this part of the largest, squared singular values are rounding.
-RESOLUTION = 1e-14
 
 
 class Verdict(NamedTuple):
@@ -91,16 +85,14 @@ def simultaneous_iteration(
            [0., 0., 0.]])
     """
     total, n_features = rows.squared_norm, rows.shape[1]
-    width = min(-(-n_directions // LINE) * LINE, n_features)
+    width = min(whole_lines(n_directions), n_features)
     V = rng.standard_normal((n_features, width))
     for _ in range(n_power_iterations):
         # Divided by its trace A'A has norm at most one: squares neither overflow nor vanish.
         V = orthonormal_columns(rows.normal(V / total))
     V = orthonormal_columns(V) if n_power_iterations == 0 else V
     W = rows.normal(V / total)
-    values, U = eigh_descending(V.T @ W)
-    keep = values > RESOLUTION * values[0]
-    return np.asarray((U[:, keep] * np.sqrt(total / values[keep])).T @ W.T)
+    return math.sqrt(total) * nystrom_rows(V, W)
 
 
 def sparse_shrink(

@@ -17,10 +17,11 @@ from sksketch.arrays.linalg import (
     aligned_empty,
     eigh_descending,
     gram,
+    nystrom_rows,
     orthonormal_columns,
     orthonormal_rows,
 )
-from sksketch.arrays.sparse import SparseRows
+from sksketch.arrays.sparse import SparseRows, whole_lines
 
 # A cold start looks at this many sketch sizes of rows first.
 WARM_UP = 2
@@ -34,9 +35,6 @@ MODERATE = 1e-10, 1e10
 # The Gram matrix resolves directions down to about 1e-5 of the largest singular value.
 GRAM_RESOLUTION = 1e-10
 
-# A direction below this part of the largest eigenvalue is one of rounding.
-RANK_RESOLUTION = 1e-14
-
 # Rows of a verification product: still in cache when its second half reads them again, and
 # within the size for which OpenBLAS has kernels that do not repack them.
 CHUNK_ENTRIES = 1 << 16
@@ -44,9 +42,6 @@ CHUNK_ENTRIES = 1 << 16
 # A cold start with sparse rows makes one more product with P'P for each of these numbers of
 # columns: the more there are, the further are chance directions from the right ones.
 MANY_COLUMNS = 10_000, 100_000
-
-# Products with sparse rows read whole cache lines.
-LINE = 8
 
 
 class Projection(NamedTuple):
@@ -201,12 +196,8 @@ class SparseStack:
     """Kept rows and new rows that are sparse, around a centre or not.
 
     Products with P'P read every stored entry once and never need an array with a row for each
-    row of P. What counts is in float64: sums over many rows of the same sign need it.
-
-    Notes
-    -----
-    With W = P'P V, the rows Z = (V'W)^(-1/2) W' are Y'P for Y = P V (V'W)^(-1/2), whose columns
-    are orthonormal. So one product with P'P does what `DenseStack` does with two.
+    row of P, and one of them does what `DenseStack` does with two (see `nystrom_rows`). What
+    counts is in float64: sums over many rows of the same sign need it.
     """
 
     depth = 5
@@ -241,7 +232,7 @@ class SparseStack:
 
     def width(self, n_directions: int) -> int:
         """Return how many directions cost no more than so many."""
-        return -(-n_directions // (2 * LINE)) * 2 * LINE
+        return whole_lines(n_directions, 2)
 
     def project(self, start: Array) -> Iterator[Projection]:
         """Yield Y'P where Y spans P (P'P)^k ``start'``, with k larger in a cold start."""
@@ -257,10 +248,7 @@ class SparseStack:
         V = V.astype(np.float64, copy=False)
         W = self._normal(V)
         W /= self.squared_norm
-        values, U = eigh_descending(V.T @ W)
-        keep = values > RANK_RESOLUTION * values[0]
-        roots = np.sqrt(self.squared_norm / values[keep])
-        yield Projection((U[:, keep] * roots).T @ W.T)
+        yield Projection(np.sqrt(self.squared_norm) * nystrom_rows(V, W))
 
     def loss_operators(self, matrix: Array, lost: float, largest: float) -> Iterator[LossOperator]:
         """Yield products with P'P - B'B for B = ``matrix``."""
@@ -294,8 +282,7 @@ def unit_rows(matrix: Array) -> Array:
 
 def _columns(rows: Array, dtype: np.dtype[Any]) -> Array:
     """Return the transpose in ``dtype``, with zero columns up to whole cache lines."""
-    width = -(-len(rows) // LINE) * LINE
-    V = aligned_empty((rows.shape[1], width), dtype)
+    V = aligned_empty((rows.shape[1], whole_lines(len(rows))), dtype)
     V[:, : len(rows)] = rows.T
     V[:, len(rows) :] = 0.0
     return V

@@ -18,6 +18,15 @@ def described(shape: tuple[int, ...] | None) -> str:
     return f"targets of shape (n_rows, {shape[0]})" if shape else "targets of shape (n_rows,)"
 
 
+def check_same(shape: tuple[int, ...] | None, earlier: tuple[int, ...] | None) -> None:
+    """Refuse targets of another shape than those of the earlier rows."""
+    if shape != earlier:
+        raise ValueError(
+            f"got {described(shape)}, expected {described(earlier)} as with the earlier rows; "
+            "give the same targets with every block"
+        )
+
+
 def as_targets(targets: Any, weights: Array | None, n_rows: int, dtype: np.dtype[Any]) -> Array:
     """Return targets as numbers that ``dtype`` can hold, scaled like their rows."""
     try:

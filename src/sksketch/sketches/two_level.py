@@ -17,13 +17,14 @@ from sksketch.arrays.sparse import nonzero_rows
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State
 from sksketch.sketches import planning
-from sksketch.sketches.base import Answer, Sketch, check_ridge, megabytes
+from sksketch.sketches.base import Answer, check_ridge, megabytes
 from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.certificate import certify
 from sksketch.sketches.frequent_directions import FrequentDirections
 from sksketch.sketches.memory import Memory
 from sksketch.sketches.options import whole_number
 from sksketch.sketches.readout import read_out
+from sksketch.sketches.shrinking import ShrinkSketch
 from sksketch.sketches.sparse_shrink import dense_shrink
 from sksketch.sketches.split_shrink import split_shrink
 
@@ -35,7 +36,7 @@ FIRST_LEVEL = 3
 SAMPLING_RATE = 4.0
 
 
-class TwoLevelFrequentDirections(Sketch):
+class TwoLevelFrequentDirections(ShrinkSketch):
     """A small Frequent Directions, and a second one for the energy that it removes.
 
     Parameters
@@ -153,18 +154,10 @@ class TwoLevelFrequentDirections(Sketch):
         scaled: Array = removed[keep] / np.sqrt(chances[keep, None])
         return scaled.astype(removed.dtype)
 
-    def fresh(self) -> Self:
-        """Return an empty sketch with the same options."""
-        return type(self)(**{name: getattr(self, name) for name in self._OPTIONS})
-
     # Merging
 
     def _refusal(self, other: Self) -> str | None:
-        for name in ("rank", "sample", "initial_ridge"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                return f"{name} is {mine!r} here and {theirs!r} there; build both with the same"
-        return None
+        return self._differing(other, "rank", "sample", "initial_ridge")
 
     def _absorb(self, other: Self) -> None:
         # Kept and waiting rows are rows like any others; what shrinking them removes comes to
@@ -177,7 +170,12 @@ class TwoLevelFrequentDirections(Sketch):
 
     # Reading
 
-    def _read(self) -> tuple[Memory, Answer]:
+    def _whole(self, extra: Any = None) -> Memory:
+        return self._read(extra)[0]
+
+    def _read(self, extra: Any = None) -> tuple[Memory, Answer]:
+        if extra is not None:
+            return self._with_rows(extra)._read()
         if self._cached is None:
             self._require_rows()
             first, removed = self._first, None
@@ -227,21 +225,6 @@ class TwoLevelFrequentDirections(Sketch):
         )
         return Answer(summary, certificate)
 
-    def _answer(self, extra: Any = None) -> Answer:
-        if extra is not None:
-            return self._with_rows(extra)._answer()
-        return self._read()[1]
-
-    @property
-    def matrix(self) -> Array:
-        """The kept rows of both levels as at most `sketch_size` orthogonal ones."""
-        return self._read()[0].matrix
-
-    @property
-    def shrinkage(self) -> float:
-        """Certified bound on what any direction of A'A lost."""
-        return 0.0 if self.n_features is None else self._read()[0].ledger.shrinkage
-
     @property
     def n_shrinks(self) -> int:
         """Shrinks of the first level so far."""
@@ -263,10 +246,7 @@ class TwoLevelFrequentDirections(Sketch):
 
     def state(self) -> State:
         """Return the rows and ledgers of both levels, the waiting rows and the options."""
-        meta = {f"option.{name}": getattr(self, name) for name in self._OPTIONS}
-        meta |= {"n_rows_seen": self.n_rows_seen, "total_weight": self.total_weight}
-        meta |= {"n_features": self.n_features}
-        meta |= {"dtype": None if self.dtype is None else str(self.dtype)}
+        meta = self._facts()
         meta |= self._first.numbers()
         arrays = self._first.arrays()
         if self.n_features is not None:
@@ -279,14 +259,11 @@ class TwoLevelFrequentDirections(Sketch):
         """Build a sketch that goes on where ``state`` was taken."""
         cls._check_kind(state)
         meta: Any = state.meta
-        sketch = cls(**{name: meta[f"option.{name}"] for name in cls._OPTIONS})
-        if meta["n_features"] is not None:
-            sketch._begin(meta["n_features"], np.dtype(meta["dtype"]))
+        sketch = cls._from_facts(meta)
+        if sketch.n_features is not None:
             sketch._first = Memory.from_plain(meta, state.arrays)
             sketch._buffer.restore(state.arrays["buffer"])
             sketch._second = FrequentDirections.from_state(state.inner("second"))
-        sketch.n_rows_seen = meta["n_rows_seen"]
-        sketch.total_weight = meta["total_weight"]
         return sketch
 
 

@@ -125,7 +125,20 @@ def open_rows(
         raise TypeError("the rows are open already; pass the options where they are opened")
     reader = _paths_reader(source, choice, format, header, delimiter, n_features, zero_based)
     reader = reader or _object_reader(source, choice)
-    return RowSource(reader, batch_rows=batch_rows, missing=missing, in_background=read_ahead)
+    return RowSource(
+        reader,
+        batch_rows=batch_rows,
+        missing=missing,
+        in_background=read_ahead,
+        # What changes the numbers but neither the files nor the names of their columns.
+        options={
+            "dtype": None if dtype is None else str(np.dtype(dtype)),
+            "header": header,
+            "delimiter": delimiter,
+            "zero_based": zero_based,
+            "target": target if isinstance(target, int | str) else None,
+        },
+    )
 
 
 def _paths_reader(

@@ -80,13 +80,20 @@ class RowSource:
     """
 
     def __init__(
-        self, reader: Reader, *, batch_rows: int | None, missing: str, in_background: bool
+        self,
+        reader: Reader,
+        *,
+        batch_rows: int | None,
+        missing: str,
+        in_background: bool,
+        options: dict[str, Any] | None = None,
     ) -> None:
         if batch_rows is not None and batch_rows < 1:
             raise ValueError(f"batch_rows is {batch_rows}; give at least 1, or None")
         if missing not in MISSING:
             raise ValueError(f"missing is {missing!r}; give one of {', '.join(map(repr, MISSING))}")
         self._reader = reader
+        self._options = options or {}
         self.batch_rows = batch_rows
         self.missing = missing
         self._in_background = in_background and reader.background
@@ -146,11 +153,12 @@ class RowSource:
         """Return plain values that tell these rows from others, to check before going on.
 
         Files are told by name, size, time of change and the digest of both ends, arrays by
-        shape, type and the digest of some rows. Iterables can not be told apart.
+        shape, type and the digest of some rows, and all by how they are to be read. Iterables
+        can not be told apart.
         """
         names = {"features": self.feature_names, "targets": self.target_names}
         facts = {"n_features": self.n_features, "n_targets": self.n_targets, **names}
-        return {**self._reader.fingerprint(), **facts, "missing": self.missing}
+        return {**self._reader.fingerprint(), **facts, **self._options, "missing": self.missing}
 
     def __repr__(self) -> str:
         rows = "unknown" if self.n_rows is None else f"{self.n_rows:,}"
