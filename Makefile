@@ -28,7 +28,9 @@ bench: $(VENV)/dev.stamp ## speed, error and memory beside peers, and errors bes
 	@$(BIN)/python benchmarks/speed/memory.py
 	@$(BIN)/python benchmarks/speed/kernels.py
 	@$(BIN)/python benchmarks/speed/io.py
+	@$(BIN)/python benchmarks/speed/ridge.py
 	@$(BIN)/python benchmarks/papers/embedding.py
+	@$(BIN)/python benchmarks/papers/shi2021.py
 
 bench-quick: $(VENV)/dev.stamp ## the same on small sizes, a minute or two
 	@$(BIN)/python benchmarks/speed/dense.py --quick
@@ -36,7 +38,9 @@ bench-quick: $(VENV)/dev.stamp ## the same on small sizes, a minute or two
 	@$(BIN)/python benchmarks/speed/memory.py --quick
 	@$(BIN)/python benchmarks/speed/kernels.py --quick
 	@$(BIN)/python benchmarks/speed/io.py --quick
+	@$(BIN)/python benchmarks/speed/ridge.py --quick
 	@$(BIN)/python benchmarks/papers/embedding.py --quick
+	@$(BIN)/python benchmarks/papers/shi2021.py --quick
 
 docs: $(VENV)/docs.stamp ## build the site into docs/_build
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build

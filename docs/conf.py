@@ -13,11 +13,7 @@ default_role = "autolink"
 
 autosummary_generate = True
 autodoc_typehints = "none"
-# scikit-learn adds the set_*_request methods, with text that refers to its own pages.
-autodoc_default_options = {
-    "members": True,
-    "exclude-members": "set_fit_request, set_partial_fit_request",
-}
+autodoc_default_options = {"members": True}
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
@@ -25,3 +21,14 @@ html_theme = "pydata_sphinx_theme"
 html_title = "scikit-sketch"
 html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
 html_show_sourcelink = False
+
+# scikit-learn adds these, with text that refers to its own pages.
+INHERITED = {"score", "set_fit_request", "set_partial_fit_request", "set_score_request"}
+
+
+def skip_inherited(app, what, name, obj, skip, options):
+    return True if name in INHERITED else None
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_inherited)

@@ -2,7 +2,10 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from sksketch.sketches import buffer
 
 _COMMON = {
     "deadline": None,
@@ -13,3 +16,11 @@ _COMMON = {
 settings.register_profile("default", max_examples=25, **_COMMON)
 settings.register_profile("thorough", max_examples=400, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="module")
+def short_tiles():
+    """Center rows in short tiles, so that a few rows fill several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(buffer, "TILE_ROWS", (256, 256))
+        yield

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.fft
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -100,6 +101,45 @@ def test_sparse_rows_have_signs_at_distinct_places_mostly_in_the_head():
     assert alone[:, :1].nnz / 20_000 == pytest.approx(0.9, abs=6 * 0.3 / np.sqrt(20_000))
 
 
+def test_linear_model_rows_do_not_depend_on_how_they_are_read():
+    # 3000 columns make tiles of 174 rows, so that blocks straddle them.
+    def source(**options):
+        return datasets.LinearModelRows(400, 3000, effective_rank=300, seed=3, **options)
+
+    assert isinstance(source(), BlockSource)
+    X, y = source().rows(0, 400)
+    blocks = list(source(batch_rows=130).blocks())
+    assert [len(block.y) for block in blocks] == [130, 130, 130, 10]
+    np.testing.assert_array_equal(np.concatenate([block.X for block in blocks]), X)
+    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
+    # A product with fewer rows may be summed in another order.
+    np.testing.assert_allclose(source().rows(170, 180).y, y[170:180], rtol=1e-12)
+    loud = source(noise_sd=4.0).rows(0, 400)
+    np.testing.assert_array_equal(loud.X, X)
+    signal = X @ source().coefficients
+    np.testing.assert_allclose(loud.y - signal, 2 * (y - signal), atol=1e-12)
+
+
+def test_linear_model_rows_are_those_of_the_paper():
+    source = datasets.LinearModelRows(40_000, 40, effective_rank=20, noise_sd=2.0)
+    X, y = source.rows(0, 40_000)
+    C = scipy.fft.dct(np.eye(40), axis=1, norm="ortho")
+    strengths = np.exp(-(np.arange(40.0) ** 2) / 20**2)
+    measured = C @ (X.T @ X / len(X)) @ C.T
+    # Entry (i, j) has a standard deviation of at most sqrt(2 / n) times the two strengths.
+    scale = np.sqrt(2 / len(X)) * np.outer(strengths, strengths)
+    assert np.all(np.abs(measured - np.diag(strengths**2)) <= 6 * scale)
+    model = C @ source.coefficients
+    assert np.linalg.norm(model) == pytest.approx(1.0)
+    np.testing.assert_allclose(model[20:], 0.0, atol=1e-12)
+    assert np.abs(model[:20]).min() > 0
+    noise = y - X @ source.coefficients
+    assert noise.std() == pytest.approx(2.0, abs=6 * 2 / np.sqrt(2 * len(X)))
+    assert not np.array_equal(
+        datasets.LinearModelRows(9, 40, effective_rank=20, seed=1).rows(0, 9).X, X[:9]
+    )
+
+
 def test_truncation_breaker_defeats_truncation_and_not_shrinking():
     sketch_size, n_copies = 5, 40
     X = datasets.truncation_breaker(sketch_size, n_copies, n_features=8)
@@ -130,6 +170,9 @@ def test_truncation_breaker_defeats_truncation_and_not_shrinking():
         (lambda: datasets.SparseSignRows(5, 15, nnz_per_row=10), "more than 15 columns"),
         (lambda: datasets.SparseSignRows(5, 15, nnz_per_row=2, batch_rows=0), "at least 1"),
         (lambda: datasets.SparseSignRows(5, 15, nnz_per_row=2).rows(6, 7), "not among 5"),
+        (lambda: datasets.LinearModelRows(5, 3, effective_rank=4), "from 1 to n_features"),
+        (lambda: datasets.LinearModelRows(5, 3, effective_rank=1, noise_sd=-1), "noise_sd >= 0"),
+        (lambda: datasets.LinearModelRows(5, 3, effective_rank=1).rows(6, 7), "not among 5"),
     ],
 )
 def test_a_users_mistake_is_explained(call, message):

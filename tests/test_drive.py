@@ -314,11 +314,6 @@ def test_progress_is_a_line_with_rows_speed_and_time_left(table, capsys):
     tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9), reason="no callbacks yet"
 )
 def test_callbacks_of_scikit_learn_hear_of_every_block(table):
-    from sklearn.callback import CallbackSupportMixin
-
-    class WithCallbacks(CallbackSupportMixin, StreamingPCA):
-        pass
-
     class Listener:
         def __init__(self):
             self.heard = []
@@ -336,7 +331,10 @@ def test_callbacks_of_scikit_learn_hear_of_every_block(table):
             self.heard.append((context.task_name, None if X is None else len(X)))
 
     listener = Listener()
-    model = WithCallbacks(2).set_callbacks(listener)
+    model = StreamingPCA(2).set_callbacks(listener)
     fit_stream(model, open_rows(table[0], batch_rows=1_200), progress=False)
     blocks = [("block", 1_200), ("block", 1_200), ("block", 600)]
     assert listener.heard == ["setup", *blocks, ("fit_stream", None), "teardown"]
+    listener.heard.clear()
+    model.fit(table[0])
+    assert listener.heard == ["setup", ("fit", None), "teardown"]

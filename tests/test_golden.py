@@ -12,6 +12,9 @@ from golden import write
 from sksketch.loading import ESTIMATORS
 from sksketch.sketches.catalog import KINDS
 
+# The files were written in short tiles, so that few rows make small files.
+pytestmark = pytest.mark.usefixtures("short_tiles")
+
 FOLDER = Path(__file__).parent / "golden"
 FILES = sorted(FOLDER.glob("*/*.sks"))
 IDS = [f"{path.parent.name} {path.stem}" for path in FILES]

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 import laws
 import zoo
 
+pytestmark = pytest.mark.usefixtures("short_tiles")
+
 WIDTH = 30
 each_sketch = pytest.mark.parametrize("name", laws.SKETCHES)
 

@@ -11,6 +11,12 @@ from sksketch.exceptions import (
 )
 from sksketch.loading import load
 from sksketch.low_rank import LowRankPlusRidge
+from sksketch.plotting import (
+    ExplainedVarianceDisplay,
+    LoadingsDisplay,
+    RidgePathDisplay,
+    SpectrumDisplay,
+)
 from sksketch.sketches import (
     Centered,
     Certificate,
@@ -36,17 +42,21 @@ __all__ = [
     "Certificate",
     "CountSketch",
     "ExactCovariance",
+    "ExplainedVarianceDisplay",
     "FrequentDirections",
     "GaussianSketch",
     "HadamardSketch",
+    "LoadingsDisplay",
     "LowRankPlusRidge",
     "NotMergeableError",
     "Regression",
+    "RidgePathDisplay",
     "RowSampleSketch",
     "SignSketch",
     "Sketch",
     "SourceError",
     "SparseFrequentDirections",
+    "SpectrumDisplay",
     "StateFormatError",
     "StreamExhaustedError",
     "StreamingPCA",

@@ -1,13 +1,15 @@
-"""Read any saved file back into the object that wrote it."""
+"""Read any saved file back into the object that wrote it, or a sketch out as an estimator."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sksketch._typing import PathLike
 from sksketch.estimators import StreamingPCA, StreamingRidge, StreamingRidgeCV, StreamingSVD
-from sksketch.persistence import read_state
-from sksketch.sketches import load_sketch
+from sksketch.persistence import State, read_state
+from sksketch.sketches import Sketch, load_sketch
 
 ESTIMATORS: dict[str, Any] = {
     kind.kind: kind for kind in (StreamingPCA, StreamingSVD, StreamingRidge, StreamingRidgeCV)
@@ -33,7 +35,23 @@ def load(path: PathLike) -> Any:
     >>> load(path)
     <FrequentDirections: 2 rows x 2 features>
     """
-    state = read_state(path)
+    return restore(read_state(path))
+
+
+def restore(state: State) -> Any:
+    """Return the sketch or estimator that a state was taken from."""
     if state.kind in ESTIMATORS:
         return ESTIMATORS[state.kind].from_state(state)
     return load_sketch(state)
+
+
+def read_out(
+    kind: Any, options: Mapping[str, Any], sketch: Sketch, names: Sequence[str] | None = None
+) -> Any:
+    """Return the estimator of that kind and options that has learned what the sketch has seen."""
+    meta: dict[str, Any] = {f"param.{name}": value for name, value in options.items()}
+    meta["n_features_in"] = sketch.n_features
+    if names is not None:
+        meta["feature_names"] = json.dumps(list(names))
+    state = State(kind.kind, kind.version, meta, {}).with_inner("sketch", sketch.state())
+    return kind.from_state(state)

@@ -131,3 +131,51 @@ def test_embedding_errors_are_held_against_theory():
         # Over 20 seeds the measured norm is near the exact one, and the median below its bound.
         assert float(row[5]) < 1
         assert 0.6 < float(row[8]) < 1.5
+
+
+def test_the_ridge_paper_is_repeated_with_every_method(tmp_path, monkeypatch):
+    monkeypatch.delenv("SKSKETCH_DATA", raising=False)
+    printed = run(str(PAPERS / "shi2021.py"), "--output", str(tmp_path))
+    figures = json.loads((tmp_path / "shi2021.json").read_text())
+    records = figures["records"]
+    family = {"FDRR", "RFDRR", "iSVDRR", "energy", "RPRR", "CSRR"}
+    expected = {"RR", "RR numpy", "2LFDRR", *family, *(f"{name} printed" for name in family)}
+    assert {record["method"] for record in records} == expected
+    assert {record["data"] for record in records} == {"LR", "LR sd 4", "HR", "HR sd 4"}
+    for record in records:
+        assert record["train"] >= 0
+        assert 0 <= record["coefficient_error"] <= record["certificate"] + 1e-8
+        if record["method"] == "RR":
+            assert record["coefficient_error"] < 1e-8
+    assert figures["seeds"] == [0, 1]
+    assert len(list(tmp_path.glob("*.png"))) == 4
+    assert "0 of them are wrong" in printed
+    for claim in figures["claims"]:
+        assert claim["claim"] in printed
+        assert any(word in str(claim) for word in ("holds", "does not hold", "not testable"))
+    theorems = [claim for claim in figures["claims"] if claim["claim"].startswith("Theorem")]
+    assert len(theorems) == 2
+    assert all(claim["printed"].endswith(": holds") for claim in theorems)
+
+
+def test_ridge_is_timed_beside_its_peers(tmp_path):
+    printed = run("ridge.py", "--json", str(tmp_path / "figures.json"))
+    results = json.loads((tmp_path / "figures.json").read_text())["results"]
+    assert set(results) == {"64", "800", "sparse"}
+    for result in results.values():
+        lines = result["lines"]
+        assert len(lines) == 9
+        ran = {name: line for name, line in lines.items() if not line["skipped"]}
+        assert {"Ridge lsqr", "SGDRegressor, one pass", "StreamingRidge", "  rfd 64"} <= set(ran)
+        for line in ran.values():
+            assert line["time"] > 0
+            assert line["r2"] < 1
+            # NaN where a method knows no bound.
+            assert not line["coefficient_error"] > line["certificate"] + 1e-8
+        assert lines["Ridge cholesky"]["coefficient_error"] < 1e-8
+        # Further passes lead to the exact answer.
+        assert lines["  rfd 64, refine=3"]["coefficient_error"] <= max(
+            0.5 * lines["  rfd 64"]["coefficient_error"], 1e-8
+        )
+        assert result["paths"]["StreamingRidge.path"] > 0
+    assert "where StreamingRidge, as a user gets it, loses" in printed

@@ -25,6 +25,7 @@ from sksketch import (
     StreamingSVD,
     make_sketch,
 )
+from sksketch.sketches import buffer
 
 HERE = Path(__file__).parent
 WIDTH = 12
@@ -124,6 +125,7 @@ def answers(made: Any) -> dict[str, Any]:
 
 def main() -> None:
     """Write the files of this version."""
+    buffer.TILE_ROWS = (256, 256)
     folder = HERE / sksketch.__version__
     folder.mkdir(exist_ok=True)
     expected = {}

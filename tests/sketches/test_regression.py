@@ -11,6 +11,8 @@ import sksketch
 import zoo
 from sksketch import Regression, make_sketch
 
+pytestmark = pytest.mark.usefixtures("short_tiles")
+
 KEYS = ("fd", "rfd", "isvd", "2lfd", "sfd", "exact", "sign", "countsketch")
 
 

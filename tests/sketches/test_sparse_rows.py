@@ -14,6 +14,8 @@ import laws
 import sksketch
 import zoo
 
+pytestmark = pytest.mark.usefixtures("short_tiles")
+
 RNG = np.random.default_rng(0)
 
 NAMES = [

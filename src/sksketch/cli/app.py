@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _build_app() -> Any:
     """Return the commands as one application."""
-    from sksketch.cli import applying, files, models, touring
+    from sksketch.cli import applying, files, models, reporting, touring
     from sksketch.cli.options import epilog, grouped
 
     app = typer.Typer(
@@ -81,7 +81,8 @@ def _build_app() -> Any:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     learning: list[Any] = [models.pca, models.svd, models.ridge, models.sketch]
-    for command in (*learning, files.merge, applying.apply, files.info, touring.tour):
+    using: list[Any] = [files.merge, applying.apply, files.info, reporting.report, touring.tour]
+    for command in (*learning, *using):
         app.command(epilog=epilog(command.__name__))(grouped(command))
     return app
 

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Annotated, Any
 
 import numpy as np
@@ -16,7 +10,7 @@ import typer
 from sksketch._typing import Array
 from sksketch.cli.options import Output, Rows
 from sksketch.cli.running import keep_sources, open_source
-from sksketch.cli.saving import STDOUT, read
+from sksketch.cli.saving import STDOUT, opened, read
 from sksketch.cli.show import progress_bar
 
 
@@ -46,7 +40,7 @@ def apply(
     # Columns were chosen by name; the blocks are bare arrays.
     vars(fitted).pop("feature_names_in_", None)
     answer = fitted.transform if hasattr(fitted, "transform") else fitted.predict
-    with progress_bar(shown=not quiet) as progress, _opened(output) as file:
+    with progress_bar(shown=not quiet) as progress, opened(output) as file:
         writer = _Npy(file) if output.endswith(".npy") else _Csv(file, header)
         n_done = 0
         progress(n_done, source.n_rows)
@@ -62,23 +56,6 @@ def _header(fitted: Any) -> list[str]:
         return [str(name) for name in fitted.get_feature_names_out()]
     n_targets = 1 if fitted.coef_.ndim == 1 else len(fitted.coef_)
     return ["prediction"] if n_targets == 1 else [f"prediction{i}" for i in range(n_targets)]
-
-
-@contextmanager
-def _opened(output: str) -> Iterator[IO[bytes]]:
-    """Open stdout, or a file that stands under its name only once it is whole."""
-    if output == STDOUT:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    target = Path(output)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("w+b") as file:
-            yield file
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 class _Npy:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +18,7 @@ from sksketch.cli.running import (
 from sksketch.cli.saving import STDOUT, Saved, read_merged, write
 from sksketch.cli.show import print_model, say
 from sksketch.estimators import StreamingPCA, StreamingRidge, StreamingSVD
-from sksketch.persistence import State
+from sksketch.loading import read_out
 from sksketch.sketches import Centered, Regression, Sketch
 
 
@@ -65,7 +64,7 @@ def ridge(
         saved = read_merged(rows.sources)
         sketch = _readable(saved.model, "ridge")
         options = {"alpha": alpha, "fit_intercept": sketch.centered}
-        _save(Saved(_read_out(StreamingRidge, options, sketch, saved.names), saved.names), run)
+        _save(Saved(read_out(StreamingRidge, options, sketch, saved.names), saved.names), run)
         return
     keep_sources(rows, run.output)
     source = open_source(rows, target)
@@ -101,7 +100,7 @@ def _decompose(kind: Any, options: dict[str, Any], rows: Rows, method: Method, r
     if are_sketches(rows):
         saved = read_merged(rows.sources)
         sketch = _readable(saved.model, "pca" if kind is StreamingPCA else "svd")
-        _save(Saved(_read_out(kind, options, sketch, saved.names), saved.names), run)
+        _save(Saved(read_out(kind, options, sketch, saved.names), saved.names), run)
         return
     keep_sources(rows, run.output)
     source = open_source(rows)
@@ -136,16 +135,6 @@ def _readable(saved: Any, purpose: str) -> Any:
             f"--for {purpose}"
         )
     return sketch
-
-
-def _read_out(kind: Any, options: dict[str, Any], sketch: Sketch, names: list[str] | None) -> Any:
-    """Return the model that has learned what the sketch has seen."""
-    meta: dict[str, Any] = {f"param.{name}": value for name, value in options.items()}
-    meta["n_features_in"] = sketch.n_features
-    if names is not None:
-        meta["feature_names"] = json.dumps(names)
-    state = State(kind.kind, kind.version, meta, {}).with_inner("sketch", sketch.state())
-    return kind.from_state(state)
 
 
 def _save(saved: Saved, run: Run) -> None:

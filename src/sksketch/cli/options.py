@@ -38,6 +38,7 @@ EXAMPLES = {
         "sksketch apply model.sks rows.csv -o - | head -3",
     ],
     "info": ["sksketch info model.sks", "sksketch info model.sks --json"],
+    "report": ["sksketch report model.sks -o report.html"],
     "tour": ["sksketch tour --json"],
 }
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from sksketch.exceptions import NotMergeableError
-from sksketch.loading import load
+from sksketch.loading import restore
 from sksketch.persistence import State, read_state, write_state
 from sksketch.sketches import Sketch
 
@@ -28,9 +32,13 @@ class Saved(NamedTuple):
 
 def read(path: str | Path) -> Saved:
     """Read a file of any kind."""
-    model = load(path)
-    names: Any = read_state(path).meta.get("feature_names")
-    return Saved(model, None if names is None else json.loads(names))
+    return named(read_state(path))
+
+
+def named(state: State) -> Saved:
+    """Return what a state was taken from, with the names of its columns."""
+    names: Any = state.meta.get("feature_names")
+    return Saved(restore(state), None if names is None else json.loads(names))
 
 
 def read_merged(paths: Sequence[str | Path]) -> Saved:
@@ -65,3 +73,22 @@ def write(saved: Saved, output: str) -> None:
         meta = {**state.meta, "feature_names": json.dumps(saved.names)}
         state = State(state.kind, state.version, meta, state.arrays)
     write_state(state, output)
+
+
+@contextmanager
+def opened(output: str) -> Iterator[IO[bytes]]:
+    """Open stdout, or a file that stands under its name only once it is whole."""
+    if output == STDOUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(os.path.realpath(output))
+    if not target.parent.is_dir() or target.is_dir():
+        raise OSError(errno.EINVAL, "cannot write here; give the name of a file", output)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("w+b") as file:
+            yield file
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ from rich.progress import Progress as ProgressBar
 from sksketch.cli.options import Run
 from sksketch.cli.saving import Saved
 from sksketch.drive import Progress
-from sksketch.estimators import StreamingRidge
+from sksketch.estimators import StreamingRidge, StreamingRidgeCV
 from sksketch.sketches import Sketch
 
 # Components or coefficients that are printed; --json has all of them.
@@ -98,16 +98,16 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
         return
     print_facts(facts, as_json=False)
     typer.echo(f"\n{certificate or 'nothing to certify: no rows yet'}")
-    if isinstance(model, StreamingRidge):
+    if isinstance(model, StreamingRidge | StreamingRidgeCV):
         _print_coefficients(found, saved.names)
     elif found:
         _print_components(found)
 
 
 def _findings(model: Any) -> dict[str, Any]:
-    if isinstance(model, StreamingRidge):
+    if isinstance(model, StreamingRidge | StreamingRidgeCV):
         return {
-            "alpha": model.alpha,
+            "alpha": model.alpha if isinstance(model, StreamingRidge) else model.alpha_,
             "intercept": model.intercept_,
             "coef": model.coef_,
             "coef_error_bound": model.coef_error_bound_,

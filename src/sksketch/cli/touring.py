@@ -84,15 +84,20 @@ def _print_tour(report: TourReport) -> None:
 
 def _draw_tour(report: TourReport, path: Path) -> None:
     """Write the picture of the tour."""
-    plotting.plot_spectrum(
+    axes = plotting.new_axes()
+    axes.set_title(
+        f"{report.n_rows:,} x {report.n_features:,} in one pass: certified error "
+        f"{report.error_bound:.1e}, true error {report.true_error:.1e} of the total variance",
+        loc="left",
+        fontsize=10,
+    )
+    display = plotting.SpectrumDisplay(
         report.variances,
         report.variance_bounds,
         true_eigenvalues=report.true_variances,
         quantity="variance",
-        title=f"{report.n_rows:,} x {report.n_features:,} in one pass: certified error "
-        f"{report.error_bound:.1e}, true error {report.true_error:.1e} of the total variance",
-        path=path,
     )
+    display.plot(axes).figure_.savefig(path)
 
 
 def _probability(confidence: float) -> str:

@@ -106,14 +106,14 @@ class Callbacks:
         self._task: Any = None
 
     @contextmanager
-    def running(self, n_blocks: int | None) -> Iterator[None]:
-        """Tell the callbacks of the beginning and of the end of the run."""
+    def running(self, task: str, n_blocks: int | None = 0) -> Iterator[None]:
+        """Tell the callbacks of the beginning and of the end of a run of so many blocks."""
         estimator = self._estimator
         if estimator is None:
             yield
             return
         try:
-            self._task = estimator._init_callback_context("fit_stream", max_subtasks=n_blocks)
+            self._task = estimator._init_callback_context(task, max_subtasks=n_blocks)
             self._task.call_on_fit_task_begin(estimator=estimator)
             yield
             self._task.call_on_fit_task_end(estimator=estimator)

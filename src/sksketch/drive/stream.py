@@ -86,7 +86,7 @@ def fit_stream(
         forget(model)
     run = _Run(steps, model, keeper, every, classes)
     callbacks = Callbacks(estimator)
-    with reporting(progress) as report, callbacks.running(_n_blocks(rows, n_done)):
+    with reporting(progress) as report, callbacks.running("fit_stream", _n_blocks(rows, n_done)):
         run.all_rows(rows, n_done, report, callbacks)
     if rows.feature_names is not None and not steps and not isinstance(model, Sketch):
         # Only now: the blocks are bare arrays, and scikit-learn would miss their names.

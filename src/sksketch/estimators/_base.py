@@ -12,6 +12,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sksketch._typing import Array, PathLike
+from sksketch.drive.progress import Callbacks
+from sksketch.estimators._callbacks import CallbackSupport
 from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.persistence import State, write_state
 from sksketch.sketches import Certificate, Sketch, load_sketch
@@ -19,7 +21,7 @@ from sksketch.sketches import Certificate, Sketch, load_sketch
 _COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
-class SketchEstimator(BaseEstimator, ABC):
+class SketchEstimator(CallbackSupport, BaseEstimator, ABC):
     """An estimator that owns one sketch; everything else is read from it on demand."""
 
     kind: ClassVar[str]
@@ -56,7 +58,8 @@ class SketchEstimator(BaseEstimator, ABC):
             self._check_enough(rows)
             if sample_weight is not None and not np.asarray(sample_weight).any():
                 raise ValueError("all sample weights are zero, expected some rows to count")
-            self._update(self._new_sketch(rows.shape[1]), rows, targets, sample_weight)
+            with Callbacks(self).running("fit"):
+                self._update(self._new_sketch(rows.shape[1]), rows, targets, sample_weight)
         except BaseException:
             # The former fit stands, so its columns must stand as well.
             for name in _COLUMNS:

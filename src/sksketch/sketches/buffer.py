@@ -9,8 +9,23 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import aligned_empty
+from sksketch.arrays.rows import CHUNK_BYTES
 
 SLACK_BYTES = 1 << 20
+
+# Tiles stay in the fast caches, and have so many rows that the cost of a call does not count.
+TILE_ROWS, TILE_BYTES = (256, 1024), 2**18
+
+
+def tile_rows(row_bytes: int) -> int:
+    """Return how many dense rows are centered together.
+
+    >>> tile_rows(80), tile_rows(4_000), tile_rows(8_000_000)
+    (1024, 256, 1)
+    """
+    fewest, most = TILE_ROWS
+    rows = max(fewest, min(most, TILE_BYTES // row_bytes))
+    return min(rows, max(1, CHUNK_BYTES // row_bytes))
 
 
 class RowBuffer:

@@ -8,13 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
-from sksketch.arrays.rows import CHUNK_BYTES
 from sksketch.arrays.sparse import from_sparse_arrays, sparse_arrays
 from sksketch.persistence import State
-from sksketch.sketches.buffer import RowBuffer
+from sksketch.sketches.buffer import RowBuffer, tile_rows
 from sksketch.sketches.sparse_buffer import SparseRowBuffer
 
-TILE_ROWS, SPARSE_TILE_ROWS = 256, 4096
+SPARSE_TILE_ROWS = 4096
 NO_LIMIT = 1 << 62
 
 
@@ -62,7 +61,7 @@ class CrossMoments:
         self.centered = centered
         zeros = np.zeros(n_features), np.zeros(n_targets), np.zeros((n_features, n_targets))
         self._sums = Moments(0.0, *zeros, np.zeros(n_targets))
-        rows = min(TILE_ROWS, max(1, CHUNK_BYTES // (8 * n_features)))
+        rows = tile_rows(8 * n_features)
         wide = n_targets + 1
         double = np.dtype(np.float64)
         self._dense = RowBuffer(rows).allocate(n_features, double)
@@ -80,10 +79,24 @@ class CrossMoments:
                 self._sums = self._with(block, tail)
         else:
             self._flush_sparse()
-            tiles = self._dense.fill(rows), self._dense_targets.fill(wide)
-            for tile, tail in zip(*tiles, strict=True):
-                self._sums = self._with(tile, tail)
+            self._add_dense(rows, wide)
         return self
+
+    def _add_dense(self, rows: Array, wide: Array) -> None:
+        size = self._dense.capacity
+        start = 0
+        while start < len(rows):
+            waiting = len(self._dense.rows)
+            end = start + size - waiting
+            part, tail = rows[start:end], wide[start:end]
+            if waiting or end > len(rows) or not part.flags.c_contiguous or part.dtype != float:
+                tiles = self._dense.fill(part), self._dense_targets.fill(tail)
+                for whole in zip(*tiles, strict=True):
+                    self._sums = self._with(*whole)
+            else:
+                # A whole tile, laid out like ours, need not wait.
+                self._sums = self._with(part, tail)
+            start = end
 
     def _flush_dense(self) -> None:
         self._sums = self._with(self._dense.rows, self._dense_targets.rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.signal import lfilter
 
 from sksketch._typing import Array
 
@@ -44,6 +43,9 @@ def accumulated_weight(before: float, weights: Array, decay: float) -> float:
     """
     if decay == 1.0 and before.is_integer() and (weights == 1.0).all():
         return before + len(weights)
+    # Here, because it takes half a second to load and few streams forget.
+    from scipy.signal import lfilter
+
     # One after the other, so that no order of summation depends on the blocks.
     return float(lfilter([1.0], [1.0, -decay], weights, zi=[decay * before])[0][-1])
 

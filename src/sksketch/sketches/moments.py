@@ -8,20 +8,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
-from sksketch.arrays.rows import CHUNK_BYTES, dense_chunks
+from sksketch.arrays.rows import dense_chunks
 from sksketch.arrays.sparse import SparseRows, from_sparse_arrays, sparse_arrays
 from sksketch.exceptions import StateFormatError
 from sksketch.persistence import State
 from sksketch.sketches.base import Answer, Sketch
-from sksketch.sketches.buffer import RowBuffer
+from sksketch.sketches.buffer import RowBuffer, tile_rows
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.forgetting import age_weights
 from sksketch.sketches.frequent_directions import FrequentDirections
 from sksketch.sketches.sparse import SparseFrequentDirections
 from sksketch.sketches.sparse_buffer import SparseRowBuffer
 from sksketch.sketches.two_level import TwoLevelFrequentDirections
-
-TILE_ROWS = 256
 
 INNER: dict[str, type[Sketch]] = {
     kind.kind: kind
@@ -104,7 +102,7 @@ class Centered(Sketch):
         super()._begin(n_features, dtype)
         self.sketch._begin(n_features, dtype)
         self._mean = np.zeros(n_features)
-        rows = min(TILE_ROWS, max(1, CHUNK_BYTES // (n_features * dtype.itemsize)))
+        rows = tile_rows(n_features * dtype.itemsize)
         self._tile = RowBuffer(rows).allocate(n_features, dtype)
         self._tile_weights = RowBuffer(rows).allocate(1, np.dtype(np.float64))
         limits = self.sketch._sparse_limits() or (1, 1)

@@ -15,6 +15,7 @@ from sksketch.exceptions import SourceError
 from sksketch.streams.blocks import BLOCK_BYTES, ArraySource, BlockSource, IterableSource
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import fingerprint
+from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Piece, digest, is_sparse, skip_rows
 
 SPARSE_NAMES = ("data", "indices", "indptr", "shape")
@@ -67,7 +68,7 @@ class ArrayReader:
         self._source = ArraySource(X, y)
         self._kind = kind
         self._selection = Selection(choice, self._source.n_features, f"the {kind}")
-        self.background = isinstance(self._source.X, np.memmap)
+        self.ahead = BLOCKS_AHEAD if isinstance(self._source.X, np.memmap) else 0
         self.n_rows: int | None = self._source.n_rows
         self.n_features = self._selection.n_features
         self.n_targets = _n_targets(self._source.y, self._selection)
@@ -98,7 +99,7 @@ class ArrayReader:
 class NpyReader:
     """The rows of .npy files, read block by block."""
 
-    background = True
+    ahead = BLOCKS_AHEAD
     feature_names = None
     target_names = None
 
@@ -211,7 +212,7 @@ def _npz_rows(file: Path, arrays: dict[str, Array]) -> Any:
 class BlocksReader:
     """The blocks of another source, such as an iterable that can be read once."""
 
-    background = False
+    ahead = 0
     feature_names = None
     target_names = None
     n_rows = None

@@ -92,7 +92,7 @@ def _codes(column: Any, categories: list[Any], name: str, place: Place) -> Array
 class ArrowReader:
     """The rows of an Arrow table, record batch or record batch reader."""
 
-    background = False
+    ahead = 0
 
     def __init__(self, source: Any, choice: Choice) -> None:
         pa = load_pyarrow()

@@ -29,7 +29,7 @@ def as_frame(table: Any) -> nw.DataFrame[Any] | None:
 class FrameReader:
     """The rows of a data frame, or of frames of the same columns that come one by one."""
 
-    background = False
+    ahead = 0
 
     def __init__(self, frames: Any, choice: Choice) -> None:
         whole = as_frame(frames)

@@ -89,7 +89,7 @@ def open_rows(
         Whether svmlight indices begin at 0. "auto" looks for a zero in all lines, or in the
         first block if ``n_features`` is given.
     read_ahead : bool
-        Whether files are read and parsed in a background thread, two blocks ahead.
+        Whether files are read and parsed in a background thread, some blocks ahead.
 
     Returns
     -------

@@ -13,16 +13,18 @@ from sksketch.exceptions import SourceError
 from sksketch.streams.arrow import as_field, batch_columns, load_pyarrow
 from sksketch.streams.columns import Choice, Layout
 from sksketch.streams.files import fingerprint
+from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Piece, Place, cut_piece
 
 # Column chunks are read through buffers of this size, or a whole row group would be held.
 BUFFER_BYTES = 2**15
-# Decoding all columns side by side holds a page and twice the dictionary of each. Above the
-# first limit, row groups below the second are decoded whole, some columns at a time.
-SIDE_BY_SIDE_BYTES = 96 * 2**20
-WHOLE_BYTES = 128 * 2**20
+# Row groups up to this size are decoded whole, some columns at a time, which is fastest. Larger
+# ones are decoded block by block with all columns side by side, which holds a page and twice the
+# dictionary of each, unless that is even more.
+WHOLE_BYTES = 48 * 2**20
+MOST_WHOLE_BYTES = 128 * 2**20
 PAGE_BYTES = 2**18
-COLUMNS_AT_A_TIME = 4
+COLUMNS_AT_A_TIME = 8
 
 
 class _Stretch(NamedTuple):
@@ -36,8 +38,6 @@ class _Stretch(NamedTuple):
 
 class ParquetReader:
     """The rows of Parquet files, in order; all must have the columns that are read."""
-
-    background = True
 
     def __init__(self, files: list[Path], choice: Choice) -> None:
         self._files = files
@@ -62,6 +62,11 @@ class ParquetReader:
             self._add(
                 file, [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
             )
+        # While the blocks of one stretch are used, the next stretch is decoded.
+        longest = min(
+            WHOLE_BYTES // self._row_bytes, max((s.n_rows for s in self._stretches), default=0)
+        )
+        self.ahead = BLOCKS_AHEAD + longest // self._layout.block_rows
         self.n_features, self.n_targets = self._layout.n_features, self._layout.n_targets
         self.feature_names = self._layout.feature_names
         self.target_names = self._layout.target_names
@@ -130,7 +135,7 @@ class ParquetReader:
             )
 
     def _is_better_whole(self, metadata: Any, groups: range) -> bool:
-        """Estimate which way of decoding needs less memory."""
+        """Say whether all rows of some row groups are to be decoded at once."""
         held = rows = 0
         for group in map(metadata.row_group, groups):
             side_by_side = sum(
@@ -140,7 +145,7 @@ class ParquetReader:
             )
             held, rows = max(held, side_by_side), rows + group.num_rows
         whole = rows * self._row_bytes
-        return held > SIDE_BY_SIDE_BYTES and whole < min(held, WHOLE_BYTES)
+        return whole <= max(WHOLE_BYTES, min(held, MOST_WHOLE_BYTES))
 
     def _side_by_side(self, opened: Any, stretch: _Stretch, label: str) -> Iterator[list[Array]]:
         """Decode all columns of a block, then the next block."""

@@ -11,7 +11,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 # Blocks made but not used yet; memory grows with it, and two keep both sides busy.
-DEPTH = 2
+BLOCKS_AHEAD = 2
 PATIENCE_SECONDS = 0.2
 
 
@@ -22,7 +22,7 @@ class _End:
         self.error = error
 
 
-def read_ahead(items: Generator[Item, None, None], depth: int = DEPTH) -> Iterator[Item]:
+def read_ahead(items: Generator[Item, None, None], depth: int = BLOCKS_AHEAD) -> Iterator[Item]:
     """Give the items of a generator that runs in a background thread, at most ``depth`` ahead.
 
     The thread starts with the first item asked for. An error of the generator is raised where

@@ -53,8 +53,8 @@ class Reader(Protocol):
         """Rows in all, where that is known."""
 
     @property
-    def background(self) -> bool:
-        """Whether reading takes long enough to be done ahead."""
+    def ahead(self) -> int:
+        """Pieces to make before they are asked for; 0 where reading takes no time."""
 
     def read(self, start_row: int) -> Iterator[Piece]:
         """Give the rows after the first ``start_row``, or raise `StreamExhaustedError`."""
@@ -96,7 +96,7 @@ class RowSource:
         self._options = options or {}
         self.batch_rows = batch_rows
         self.missing = missing
-        self._in_background = in_background and reader.background
+        self._in_background = in_background and reader.ahead > 0
         self.n_features = reader.n_features
         self.n_targets = reader.n_targets
         self.feature_names = reader.feature_names
@@ -137,7 +137,7 @@ class RowSource:
             raise SourceError(f"the source ended {n_skip} rows before the row to go on from")
 
     def _cut(self, filled: Generator[tuple[Block, int, int], None, None]) -> Iterator[Block]:
-        found = read_ahead(filled) if self._in_background else filled
+        found = read_ahead(filled, self._reader.ahead) if self._in_background else filled
         blocks = self._counted(found)
         return blocks if self.batch_rows is None else reblock(blocks, self.batch_rows)
 

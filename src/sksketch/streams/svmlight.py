@@ -14,6 +14,7 @@ from sksketch.arrays.kernels import kernels
 from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import TextBlock, fingerprint, text_blocks
+from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Piece, skip_rows
 
 COMPLAINTS = {
@@ -42,7 +43,7 @@ class SvmlightReader:
     if an index zero is there, else one.
     """
 
-    background = True
+    ahead = BLOCKS_AHEAD
     feature_names = None
     n_targets = 1
 

@@ -14,6 +14,7 @@ from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.arrow import as_field, batch_columns, load_pyarrow
 from sksketch.streams.columns import Choice, Field, Layout
 from sksketch.streams.files import TextBlock, fingerprint, text_blocks
+from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Piece, skip_rows
 
 # What stands for a missing value in a column of numbers.
@@ -27,7 +28,7 @@ class CsvReader:
     there must hold numbers to the end.
     """
 
-    background = True
+    ahead = BLOCKS_AHEAD
 
     def __init__(
         self, files: list[Path] | None, choice: Choice, delimiter: str | None, header: bool | None

@@ -15,6 +15,7 @@ from sksketch.streams.arrays import Selection
 from sksketch.streams.blocks import BLOCK_BYTES
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import fingerprint
+from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Piece, digest
 
 SPARSE_MEMBERS = ("data", "indices", "indptr")
@@ -36,7 +37,7 @@ class ZarrReader:
     an observation's numeric annotation.
     """
 
-    background = True
+    ahead = BLOCKS_AHEAD
 
     def __init__(self, store: Any, choice: Choice) -> None:
         self._path = Path(store) if isinstance(store, str | Path) else None

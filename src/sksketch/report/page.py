@@ -1,0 +1,174 @@
+"""The page: what a file is, what it has seen, what is certain and what it has found."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Sequence
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from sksketch.estimators import StreamingPCA, StreamingRidge, StreamingRidgeCV, StreamingSVD
+from sksketch.findings import Findings
+from sksketch.report import html, sections
+from sksketch.report.words import ROUNDING, number, percent, plural
+from sksketch.sketches import Centered, Regression, Sketch
+
+TITLES: dict[Any, str] = {
+    StreamingPCA: "Principal components",
+    StreamingSVD: "Singular value decomposition",
+    StreamingRidge: "Ridge regression",
+    StreamingRidgeCV: "Ridge regression",
+}
+# Nothing is fetched and nothing runs; a browser is told to see to it.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+class Source(NamedTuple):
+    """Where a model comes from: its file, and how far an unfinished run had come."""
+
+    name: str
+    n_bytes: int
+    rows_done: int | None = None
+
+
+def render(model: Any, source: Source, names: Sequence[str] | None = None) -> str:
+    """Return the page about a sketch or a fitted estimator.
+
+    Parameters
+    ----------
+    model : estimator or Sketch
+        As it was saved.
+    source : Source
+        Its file.
+    names : sequence of str, optional
+        Names of the columns.
+
+    Returns
+    -------
+    str
+        One HTML document, the same for the same file.
+
+    Examples
+    --------
+    >>> from sksketch import FrequentDirections
+    >>> page = render(FrequentDirections(2), Source("empty.sks", 1000))
+    >>> "has seen no rows yet" in page
+    True
+    """
+    sketch = model if isinstance(model, Sketch) else model.sketch_
+    with warnings.catch_warnings():
+        # What a bound that says nothing would warn of is said on the page.
+        warnings.simplefilter("ignore")
+        if sketch.n_features is None:
+            empty = html.paragraph("This file has seen no rows yet, so there is nothing to show.")
+            return _document(_header(model, sketch, source, None), empty, source)
+        found = Findings(model, names)
+        parts = [sections.certificate(found), sections.spectra(found)]
+        if found.is_regression:
+            parts = [sections.regression(found), sections.paths(found), *parts]
+        else:
+            parts.append(sections.loadings(found))
+        parts.append(_run(model, sketch, source))
+        return _document(_header(model, sketch, source, found), "".join(parts), source)
+
+
+def _document(header: str, body: str, source: Source) -> str:
+    style = files("sksketch.report").joinpath("page.css").read_text(encoding="utf-8")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f'<link rel="icon" href="data:,">\n<title>{escape(source.name)}</title>\n'
+        f"<style>\n{style}</style>\n</head>\n<body>\n{header}\n<main>\n{body}\n</main>\n"
+        f"<footer>scikit-sketch {version('scikit-sketch')}</footer>\n</body>\n</html>\n"
+    )
+
+
+def _header(model: Any, sketch: Sketch, source: Source, found: Findings | None) -> str:
+    title = TITLES.get(type(model), "Sketch")
+    n_columns = sketch.n_features or 0
+    seen = f"{plural(sketch.n_rows_seen, 'row')} of {plural(n_columns, 'column')}"
+    lead = f"{type(model).__name__}: {seen}, seen once."
+    if source.rows_done is not None:
+        lead = f"{type(model).__name__}, an unfinished run: {seen} so far."
+    figures = [("Rows", f"{sketch.n_rows_seen:,}"), ("Columns", f"{n_columns:,}")]
+    if found is not None:
+        figures += _main_figures(found)
+    return (
+        f'<header><p class="kicker"><bdi>{escape(source.name)}</bdi></p><h1>{title}</h1>'
+        f"{html.paragraph(lead, 'lede')}{html.facts(figures, 'figures')}</header>"
+    )
+
+
+def _main_figures(found: Findings) -> list[tuple[str, str]]:
+    if found.is_regression:
+        bound = found.model.coef_error_bound_
+        return [("Penalty", number(found.alpha)), ("Coefficient error", _at_most(bound))]
+    error = found.certificate.relative_error
+    return [("Components", f"{found.n_components:,}"), ("Certified error", _at_most(error))]
+
+
+def _at_most(error: float) -> str:
+    if math.isinf(error):
+        return "unknown"
+    return "exact" if error < ROUNDING else f"≤ {percent(error)}"
+
+
+def _run(model: Any, sketch: Sketch, source: Source) -> str:
+    """Return the figures of the run and its settings."""
+    inner = _innermost(sketch)
+    entries = [
+        ("File", source.name),
+        ("Size", f"{source.n_bytes:,} bytes"),
+        ("Kind", f"{model.kind}, version {model.version}"),
+        ("Rows seen", f"{sketch.n_rows_seen:,}"),
+        ("Columns", f"{sketch.n_features:,}"),
+        ("Precision", str(sketch.dtype)),
+        ("Sketch", type(inner).__name__),
+    ]
+    if sketch.total_weight != sketch.n_rows_seen:
+        entries.append(("Total weight", number(sketch.total_weight, 6)))
+    meta = inner.state().meta
+    labels = {"sketch_size": "Sketch size", "ledger.n_shrinks": "Shrinks", "shard": "Shard"}
+    for name, label in labels.items():
+        value = meta.get(name, meta.get(f"option.{name}"))
+        if value is not None:
+            entries.append((label, f"{value:,}"))
+    if isinstance(sketch, Regression) and sketch.target_shape is not None:
+        entries.append(("Targets", str(sketch.target_shape[0] if sketch.target_shape else 1)))
+    return html.section(
+        "run",
+        "The run",
+        html.card(
+            html.paragraph(sketch.plan()),
+            html.facts(entries),
+            _settings(model, meta),
+        ),
+    )
+
+
+def _settings(model: Any, meta: Any) -> str:
+    """Return what was asked for, to unfold."""
+    params = {} if isinstance(model, Sketch) else model.get_params(deep=False)
+    rows = [
+        [name, json.dumps(value, default=lambda array: array.tolist())]
+        for name, value in sorted(params.items())
+        if not isinstance(value, Sketch)
+    ]
+    options = [(name, value) for name, value in sorted(meta.items()) if name.startswith("option.")]
+    rows += [[f"sketch: {n.removeprefix('option.')}", json.dumps(value)] for n, value in options]
+    if not rows:
+        return ""
+    table = html.table(["Setting", "Value"], rows, "Settings of the model and its sketch")
+    return f"<details><summary>Settings</summary>{table}</details>"
+
+
+def _innermost(sketch: Sketch) -> Sketch:
+    while isinstance(sketch, Regression | Centered):
+        sketch = sketch.sketch
+    return sketch
