@@ -48,11 +48,12 @@ def test_a_million_rows_need_no_more_memory_than_the_first_few():
         ExactCovariance,
     ],
 )
+@pytest.mark.usefixtures("short_tiles")
 def test_the_saved_state_does_not_grow(make, tmp_path):
     rng = np.random.default_rng(0)
     sketch = make()
     sizes = []
-    # 94 rows fill the buffers above, 256 a tile and 512 the exact buffer: all are empty at their
+    # 94 rows fill the buffers above, 256 a short tile and 512 the exact buffer: all are empty at their
     # common multiples.
     stretch = 94 * 256
     for _ in range(3):

@@ -2,7 +2,14 @@
 
 from sksketch import datasets, metrics
 from sksketch.drive import fit_stream
-from sksketch.estimators import StreamingPCA, StreamingRidge, StreamingRidgeCV, StreamingSVD
+from sksketch.estimators import (
+    OnlineNewtonClassifier,
+    OnlineNewtonRegressor,
+    StreamingPCA,
+    StreamingRidge,
+    StreamingRidgeCV,
+    StreamingSVD,
+)
 from sksketch.exceptions import (
     NotMergeableError,
     SourceError,
@@ -49,6 +56,8 @@ __all__ = [
     "LoadingsDisplay",
     "LowRankPlusRidge",
     "NotMergeableError",
+    "OnlineNewtonClassifier",
+    "OnlineNewtonRegressor",
     "Regression",
     "RidgePathDisplay",
     "RowSampleSketch",

@@ -7,12 +7,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sksketch._typing import PathLike
-from sksketch.estimators import StreamingPCA, StreamingRidge, StreamingRidgeCV, StreamingSVD
+from sksketch.estimators import (
+    OnlineNewtonClassifier,
+    OnlineNewtonRegressor,
+    StreamingPCA,
+    StreamingRidge,
+    StreamingRidgeCV,
+    StreamingSVD,
+)
 from sksketch.persistence import State, read_state
 from sksketch.sketches import Sketch, load_sketch
 
 ESTIMATORS: dict[str, Any] = {
-    kind.kind: kind for kind in (StreamingPCA, StreamingSVD, StreamingRidge, StreamingRidgeCV)
+    kind.kind: kind
+    for kind in (
+        StreamingPCA,
+        StreamingSVD,
+        StreamingRidge,
+        StreamingRidgeCV,
+        OnlineNewtonClassifier,
+        OnlineNewtonRegressor,
+    )
 }
 
 

@@ -18,6 +18,8 @@ from sksketch import (
     Centered,
     ExactCovariance,
     FrequentDirections,
+    OnlineNewtonClassifier,
+    OnlineNewtonRegressor,
     Regression,
     StreamingPCA,
     StreamingRidge,
@@ -78,6 +80,8 @@ MAKERS: dict[str, tuple[int, Callable[[], Any]]] = {
     "pca": (517, lambda: StreamingPCA(3, whiten=True)),
     "pca-rfd": (517, lambda: StreamingPCA(3, sketch="rfd", sketch_size=5)),
     "svd": (517, lambda: StreamingSVD(0.9)),
+    "online-classifier": (120, lambda: OnlineNewtonClassifier(sketch_size=3)),
+    "online-regressor": (120, lambda: OnlineNewtonRegressor("oja", sketch_size=3)),
 }
 
 
@@ -93,6 +97,10 @@ def fed(made: Any, X: Any) -> Any:
     if not len(X):
         return made
     y = X[:, :2].astype(np.float64) @ [[1.0, 2.0], [-1.0, 0.5]]
+    if isinstance(made, OnlineNewtonClassifier):
+        return made.partial_fit(X, np.sign(y[:, 0] - 0.7), classes=[-1, 1])
+    if isinstance(made, OnlineNewtonRegressor):
+        return made.partial_fit(X, y[:, 0])
     if isinstance(made, Regression):
         return made.update(X, targets=y)
     return made.update(X) if isinstance(made, sksketch.Sketch) else made.partial_fit(X, y)
@@ -100,6 +108,13 @@ def fed(made: Any, X: Any) -> Any:
 
 def answers(made: Any) -> dict[str, Any]:
     """Return the numbers that a file must still give when it is read."""
+    if hasattr(made, "learners_"):
+        return {
+            "kind": made.kind,
+            "n_rows_seen": made.n_samples_seen_,
+            "coef": made.coef_.tolist(),
+            "loss": made.cumulative_loss_,
+        }
     sketch = getattr(made, "sketch_", made)
     found: dict[str, Any] = {"kind": made.kind, "n_rows_seen": sketch.n_rows_seen}
     if sketch.n_features is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 
 @functools.cache
@@ -24,3 +24,12 @@ def kernels() -> ModuleType:
 
         return generic
     return compiled
+
+
+@functools.cache
+def online_kernels() -> SimpleNamespace:
+    """Return the loops of the online learners by name; the compiler is loaded at the first call."""
+    from sksketch.arrays.kernels import features, lazy_shrink, losses, oja, online
+
+    modules = (losses, features, lazy_shrink, online, oja)
+    return SimpleNamespace(**{name: part for m in modules for name, part in vars(m).items()})

@@ -1,0 +1,17 @@
+"""Places in the arrays that the online learners share with their compiled loops."""
+
+SQUARED, LOGISTIC, HINGE, ABSOLUTE, HUBER = range(5)
+
+# Versions in a block of the table of maps, and blocks in a block of blocks, and so on.
+BASE = 8
+
+# Counters: rows learned from, rows of the buffer in use and those of them that a shrink has made
+# orthogonal, the version, features in the cache; whether factors have to be multiplied out.
+T, USED, KEPT, NOW, CACHED, WORN = range(6)
+N_COUNTERS = 6
+
+# Sums: the ridge now and at the start, what shrinks took, the bound of predictions, the loss,
+# then what bounds the regret: g'H^-1 g, the rounds' slack, |w|^2, and the cuts times the powers
+# 0, 1 and 2 of |w|.
+ALPHA, RIDGE, SHRINKAGE, LIMIT, LOSS, STEPS, SLACK, NORM2, DRIFT = range(9)
+N_SUMS = DRIFT + 3

@@ -1,0 +1,185 @@
+"""The table of shrink maps: brings the rows of features that missed some shrinks up to date.
+
+The version of a feature row is the number of shrinks it has seen. The table holds products of
+the maps of consecutive shrinks, so that any version is a few products away from now.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.arrays.kernels.jit import jit
+from sksketch.arrays.kernels.layout import BASE
+
+
+@jit
+def pair_times_map(
+    source: Array,
+    i: int,
+    ii: int,
+    maps: Array,
+    node: int,
+    out: Array,
+    o: int,
+    oo: int,
+    spare: Array,
+) -> None:
+    """Write rows ``i`` and ``ii`` of ``source`` times one of the maps to two rows of ``out``.
+
+    Always in the same order, so that the bits do not depend on which rows come together. They
+    may be the same row.
+    """
+    D = out.shape[1]
+    for j in range(D):
+        spare[0, j] = 0.0
+        spare[1, j] = 0.0
+    for k in range(0, D, 4):
+        a, b, c, d = source[i, k], source[i, k + 1], source[i, k + 2], source[i, k + 3]
+        e, f, g, h = source[ii, k], source[ii, k + 1], source[ii, k + 2], source[ii, k + 3]
+        for j in range(D):
+            one, two = spare[0, j], spare[1, j]
+            one += a * maps[node, k, j]
+            two += e * maps[node, k, j]
+            one += b * maps[node, k + 1, j]
+            two += f * maps[node, k + 1, j]
+            one += c * maps[node, k + 2, j]
+            two += g * maps[node, k + 2, j]
+            one += d * maps[node, k + 3, j]
+            two += h * maps[node, k + 3, j]
+            spare[0, j] = one
+            spare[1, j] = two
+    for j in range(D):
+        out[o, j] = spare[0, j]
+        out[oo, j] = spare[1, j]
+
+
+@jit
+def node_of(version: int, now: int, S: int, level: int) -> int:
+    """Return the node of a level on the way from ``version`` to ``now``: -1 skip, -2 arrived.
+
+    Level 0 has a node for every version, to the end of its block of BASE versions. Level l has
+    one for every completed block of BASE^l, from its end to the end of the block around it. Where
+    that end is still to come, a node leads to ``now``.
+    """
+    first, size = 0, 1
+    for _ in range(level):
+        first += S // size
+        size *= BASE
+    if level == 0:
+        return version if version < now else -2
+    block = version // size
+    end = (block + 1) * size
+    if end >= now:
+        return -2
+    return -1 if (block + 1) % BASE == 0 else first + block
+
+
+@jit
+def catch_up(
+    source: Array,
+    i: int,
+    ii: int,
+    version: int,
+    now: int,
+    S: int,
+    maps: Array,
+    out: Array,
+    o: int,
+    oo: int,
+    spare: Array,
+) -> None:
+    """Write two feature rows of one earlier version, brought to ``now``, to rows of ``out``."""
+    if version == now:
+        for j in range(out.shape[1]):
+            out[o, j] = source[i, j]
+            out[oo, j] = source[ii, j]
+        return
+    pair_times_map(source, i, ii, maps, version, out, o, oo, spare)
+    first, size = S, BASE
+    end = (version // BASE + 1) * BASE
+    while end < now:
+        # Of completed blocks, the last one of a larger block ends where that ends.
+        block = version // size
+        if (block + 1) % BASE != 0:
+            pair_times_map(out, o, oo, maps, first + block, out, o, oo, spare)
+        first += S // size
+        size *= BASE
+        end = (version // size + 1) * size
+
+
+@jit
+def push_map(maps: Array, T_map: Array, now: int, S: int, spare: Array) -> None:
+    """Add the map from ``now`` to the next version to all nodes that lead to ``now``."""
+    D = T_map.shape[1]
+    first, size, level = 0, 1, 0
+    while size <= S:
+        around = size * BASE
+        start = now // around * BASE
+        # Level 0 has the version itself; the others blocks that were complete by now.
+        stop = now + 1 if level == 0 else now // size
+        for block in range(start, stop):
+            node = first + block
+            fresh = block == now if level == 0 else (block + 1) * size == now
+            for r in range(0, D, 2):
+                if fresh:
+                    for j in range(D):
+                        maps[node, r, j] = T_map[0, r, j]
+                        maps[node, r + 1, j] = T_map[0, r + 1, j]
+                else:
+                    pair_times_map(maps[node], r, r + 1, T_map, 0, maps[node], r, r + 1, spare)
+        first += S // size
+        size = around
+        level += 1
+
+
+@jit
+def flush(
+    R: Array, place: Array, n_features: int, maps: Array, S: int, spare: Array, whole: Array
+) -> None:
+    """Bring all features to the end of the epoch, of which the next one begins.
+
+    ``whole`` has room for one map: it is composed once for each version that some feature has.
+    """
+    counts = np.zeros(S + 2, np.int64)
+    for feature in range(n_features):
+        if place[feature, 0] >= 0:
+            counts[place[feature, 0] + 1] += 1
+    for v in range(1, S + 2):
+        counts[v] += counts[v - 1]
+    order = np.empty(max(1, n_features), np.int64)
+    for feature in range(n_features):
+        v = place[feature, 0]
+        if v >= 0:
+            order[counts[v]] = feature
+            counts[v] += 1
+    # counts[v] is now where the features of version v end.
+    start = 0
+    for v in range(S):
+        if counts[v] > start:
+            _compose(maps, v, S, whole, spare)
+            for n in range(start, counts[v], 2):
+                one, two = order[n], order[min(n + 1, counts[v] - 1)]
+                pair_times_map(R, one, two, whole, 0, R, one, two, spare)
+        start = counts[v]
+    for feature in range(n_features):
+        if place[feature, 0] >= 0:
+            place[feature, 0] = 0
+
+
+@jit
+def _compose(maps: Array, version: int, now: int, whole: Array, spare: Array) -> None:
+    """Write the product of the maps from ``version`` to ``now`` to ``whole``."""
+    D = whole.shape[1]
+    for r in range(0, D, 2):
+        for j in range(D):
+            whole[0, r, j] = maps[version, r, j]
+            whole[0, r + 1, j] = maps[version, r + 1, j]
+        level = 1
+        while True:
+            node = node_of(version, now, now, level)
+            if node == -2:
+                break
+            if node >= 0:
+                pair_times_map(whole[0], r, r + 1, maps, node, whole[0], r, r + 1, spare)
+            level += 1

@@ -1,0 +1,349 @@
+"""What the online classifier and the online regressor share."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sksketch._typing import Array, PathLike
+from sksketch.drive.progress import Callbacks
+from sksketch.estimators._callbacks import CallbackSupport
+from sksketch.estimators._names import NamedColumns
+from sksketch.estimators._online_checks import (
+    as_text,
+    check_params,
+    check_size,
+    checked_weights,
+    from_text,
+)
+from sksketch.exceptions import NotMergeableError, StateFormatError
+from sksketch.learners.catalog import load_learner, new_learner
+from sksketch.learners.losses import Loss
+from sksketch.learners.newton import OnlineLearner
+from sksketch.learners.online import OjaNewton
+from sksketch.learners.vocabulary import Vocabulary
+from sksketch.persistence import State, write_state
+
+
+class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
+    """An estimator that owns one online learner for each output, and numbers their features."""
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1
+    _losses: ClassVar[tuple[str, ...]]
+    n_features_in_: int
+    feature_names_in_: Array
+    learners_: list[OnlineLearner]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # Learning
+
+    @abstractmethod
+    def _targets(self, y: Any, reset: bool) -> Array:
+        """Return checked targets as numbers, one column for each learner."""
+
+    @abstractmethod
+    def _predictions(self, scores: Array) -> Array:
+        """Return what scores, one column for each learner, predict."""
+
+    @abstractmethod
+    def _errors(self, scores: Array, y: Any) -> Array:
+        """Return the error of each prediction."""
+
+    def _start(self, width: int, n_outputs: int) -> None:
+        """Begin with nothing learned."""
+        self._vocabulary = Vocabulary(width, constant=self.fit_intercept)
+        self.learners_ = [self._new_learner(width) for _ in range(n_outputs)]
+        self._n_rows, self._error_sum = 0, 0.0
+        self._names: NamedColumns | None = None
+        self._answers: dict[str, Any] = {}
+
+    def _new_learner(self, width: int) -> OnlineLearner:
+        p = self.get_params(deep=False)
+        auto = p["C"] == "auto"
+        return new_learner(
+            p["method"],
+            sketch_size=p["sketch_size"],
+            buffer_rows=p["buffer_rows"] or 2 * p["sketch_size"],
+            fraction=p["fraction"],
+            loss=Loss(p["loss"], 0.0 if auto else float(p["C"]), auto, p.get("huber_width", 1.0)),
+            initial_ridge=p["initial_ridge"],
+            rule=p["null_projection"],
+            width=width,
+            seed=p["random_state"],
+        )
+
+    def _check_params(self) -> None:
+        check_params(self.get_params(deep=False), self._losses)
+
+    def _learn(self, X: Any, y: Any, columns: Array, weights: Array) -> Array:
+        """Learn from checked rows; return the scores that they had before."""
+        rows = self._vocabulary.number(X)
+        scores = np.empty((len(rows), len(self.learners_)))
+        for k, learner in enumerate(self.learners_):
+            if isinstance(learner, OjaNewton):
+                learner.meet_columns(self._vocabulary.columns(), self._vocabulary.constant)
+            known = self._vocabulary.size
+            scores[:, k] = learner.learn(rows, known, np.ascontiguousarray(columns[:, k]), weights)
+        counted = weights > 0
+        self._n_rows += int(counted.sum())
+        # One after the other, so that no order of summation depends on the blocks.
+        self._error_sum = float(
+            np.add.accumulate(np.append(self._error_sum, self._errors(scores, y)[counted]))[-1]
+        )
+        self._answers = {}
+        return scores
+
+    def _take(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Array:
+        if reset:
+            self._check_params()
+        rows, targets, y, weights = self._checked(X, y, sample_weight, reset)
+        if reset or not hasattr(self, "learners_"):
+            self._start(rows.shape[1], targets.shape[1])
+        return self._learn(rows, y, targets, weights)
+
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, reset: bool
+    ) -> tuple[Any, Array, Any, Array]:
+        """Return rows, numeric targets, targets as given and weights, or raise one clear error."""
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=np.float64,
+            reset=reset,
+            **self._y_options,
+        )
+        check_size(X)
+        weights = checked_weights(sample_weight, X.shape[0])
+        targets = self._targets(y, reset)
+        return X, targets, y, self._weighted(y, weights)
+
+    _y_options: ClassVar[dict[str, Any]] = {}
+
+    def _weighted(self, y: Any, weights: Array) -> Array:
+        return weights
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Learn from all rows, forgetting what was learned before."""
+        before = dict(self.__dict__)
+        self.__dict__.pop("classes_", None)
+        try:
+            with Callbacks(self).running("fit"):
+                self._take(X, y, sample_weight, reset=True)
+                if not self._n_rows:
+                    raise ValueError("all sample weights are zero, expected some rows to count")
+                for _ in range(self.n_passes - 1):
+                    self._take(X, y, sample_weight, reset=False)
+        except BaseException:
+            # The former fit stands.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    # Rows as they come
+
+    def _one(self, x: Any, *, grow: bool) -> Any:
+        """Return one row, from a dictionary of names or a sequence of numbers."""
+        if not isinstance(x, Mapping):
+            return np.reshape(np.asarray(x, dtype=np.float64), (1, -1))
+        if getattr(self, "_names", None) is None:
+            if hasattr(self, "learners_"):
+                names = getattr(self, "feature_names_in_", None)
+                if names is None:
+                    raise ValueError(
+                        "got a row with names, but the estimator has learned from columns without "
+                        "names; give a sequence of numbers"
+                    )
+                missing = [name for name in x if name not in set(names)]
+                if missing:
+                    raise ValueError(f"there is no column {missing[0]!r}; it has {list(names)[:5]}")
+                return np.array([[float(x.get(name, 0.0)) for name in names]])
+            self._names = NamedColumns(self.hash_size)
+        assert self._names is not None
+        return self._names.row(x, grow=grow)
+
+    def _learn_one(self, x: Any, y: Any, prepare: Any) -> None:
+        named = isinstance(x, Mapping) and getattr(self, "_names", None) is not None
+        fresh = not hasattr(self, "learners_")
+        row = self._one(x, grow=True)
+        check_size(row)
+        if not np.isfinite(row.data if sp.issparse(row) else row).all():
+            raise ValueError("the row has a value that is NaN or infinite; give finite numbers")
+        if fresh:
+            names = self._names if isinstance(x, Mapping) else None
+            self._check_params()
+            prepare(row.shape[1])
+            self._names = names
+            self.n_features_in_ = row.shape[1]
+        elif row.shape[1] != self.n_features_in_:
+            if not named:
+                raise ValueError(
+                    f"the row has {row.shape[1]} values, expected {self.n_features_in_}"
+                )
+            if any(isinstance(learner, OjaNewton) for learner in self.learners_):
+                raise ValueError("method 'oja' needs all columns at the start; pass hash_size")
+            self.n_features_in_ = row.shape[1]
+            self._vocabulary.widen(row.shape[1])
+
+    # Answers
+
+    def _weights(self) -> list[Array]:
+        """Return the weights of all numbered features, for each learner."""
+        if "weights" not in self._answers:
+            features = np.arange(self._vocabulary.size)
+            self._answers["weights"] = [learner.weights(features) for learner in self.learners_]
+        weights: list[Array] = self._answers["weights"]
+        return weights
+
+    def _scores(self, X: Any) -> Array:
+        """Return raw scores, one column for each learner."""
+        check_is_fitted(self, "learners_")
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return self._scores_of(X)
+
+    def _scores_of(self, X: Any) -> Array:
+        if sp.issparse(X):
+            return self._vocabulary.scores(X, self._weights())
+        width = X.shape[1]
+        return np.column_stack(
+            [X @ w + b for w, b in (self._vocabulary.dense(w, width) for w in self._weights())]
+        )
+
+    def _dense(self) -> tuple[Array, Array]:
+        """Return coefficients and intercepts, one row for each learner."""
+        if "learners_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no coefficients before fit")
+        if "dense" not in self._answers:
+            found = [self._vocabulary.dense(w, self.n_features_in_) for w in self._weights()]
+            self._answers["dense"] = (
+                np.array([w for w, _ in found]),
+                np.array([b for _, b in found]),
+            )
+        coefficients, intercepts = self._answers["dense"]
+        return coefficients, intercepts
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows learned from, those of every pass."""
+        self._require("n_samples_seen_")
+        return self._n_rows
+
+    @property
+    def online_error_(self) -> float:
+        """Mean error of the predictions made for each row before it was learned from."""
+        self._require("online_error_")
+        return self._error_sum / max(self._n_rows, 1)
+
+    @property
+    def cumulative_loss_(self) -> float:
+        """Sum of the losses of those predictions, over all outputs."""
+        self._require("cumulative_loss_")
+        return float(sum(learner.loss_sum for learner in self.learners_))
+
+    def _require(self, name: str) -> None:
+        if "learners_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} yet")
+
+    def regret_bound(self, norm: float = 1.0, radius: float | None = None) -> Any:
+        """Bound how much more the predictions cost than the best fixed weights would have.
+
+        Parameters
+        ----------
+        norm : float
+            Length of the weights to compare with, whose predictions are within C.
+        radius : float, optional
+            Bound of the distance between them and all weights on the way; by default it is
+            computed from the lengths of both.
+
+        Returns
+        -------
+        float, or array with one for each class
+            ``inf`` for the methods that have no bound.
+        """
+        check_is_fitted(self, "learners_")
+        bounds = [learner.regret_bound(float(norm), radius) for learner in self.learners_]
+        return bounds[0] if len(bounds) == 1 else np.array(bounds)
+
+    def merge(self, other: Any) -> Self:
+        """Refuse: the steps of an online learner depend on all rows before, in their order."""
+        raise NotMergeableError(
+            "online learners can not be merged, because each step depends on all rows before it; "
+            "learn from the rows of both in one run, or average the predictions of several"
+        )
+
+    # Saving
+
+    def save(self, path: PathLike) -> None:
+        """Write the fitted estimator to one file, atomically; `sksketch.load` reads it."""
+        write_state(self.state(), path)
+
+    def state(self) -> State:
+        """Return the parameters, the features' numbers and the learners, as plain data."""
+        if not hasattr(self, "learners_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        params = self.get_params(deep=False)
+        meta: dict[str, Any] = {f"param.{k}": as_text(v) for k, v in params.items()}
+        meta |= {
+            "n_features_in": self.n_features_in_,
+            "width": self._vocabulary.width,
+            "n_learners": len(self.learners_),
+            "n_rows": self._n_rows,
+            "error_sum": self._error_sum,
+            "names": None if self._names is None else self._names.as_text(),
+            **self._more_meta(),
+        }
+        if hasattr(self, "feature_names_in_"):
+            meta["feature_names"] = json.dumps(list(self.feature_names_in_))
+        state = State(self.kind, self.version, meta, {"columns": self._vocabulary.columns()})
+        for k, learner in enumerate(self.learners_):
+            state = state.with_inner(f"learner{k}", learner.state())
+        return state
+
+    def _more_meta(self) -> dict[str, Any]:
+        return {}
+
+    def _restore(self, meta: Any) -> None:
+        """Take back what `_more_meta` gave."""
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build the estimator that ``state`` was taken from."""
+        if state.version > cls.version:
+            raise StateFormatError(
+                f"state version {state.version} of {cls.kind!r} is newer than this release reads "
+                f"({cls.version}); upgrade sksketch"
+            )
+        meta: Any = state.meta
+        start = "param."
+        params = {
+            k.removeprefix(start): from_text(v) for k, v in meta.items() if k.startswith(start)
+        }
+        estimator = cls(**params)
+        estimator.n_features_in_ = meta["n_features_in"]
+        estimator._vocabulary = Vocabulary(meta["width"], constant=params["fit_intercept"])
+        estimator._vocabulary.restore(state.arrays["columns"])
+        n_learners = range(meta["n_learners"])
+        estimator.learners_ = [load_learner(state.inner(f"learner{k}")) for k in n_learners]
+        estimator._n_rows, estimator._error_sum = meta["n_rows"], meta["error_sum"]
+        estimator._names = None if meta["names"] is None else NamedColumns.from_text(meta["names"])
+        if "feature_names" in meta:
+            names = json.loads(meta["feature_names"])
+            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        estimator._answers = {}
+        estimator._restore(meta)
+        return estimator

@@ -1,0 +1,122 @@
+"""What the online estimators accept: parameters, weights and rows; parameters as text."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sksketch._typing import Array
+from sksketch.learners.catalog import METHODS
+from sksketch.learners.null_phase import RULES
+
+# Larger numbers overflow when they are squared twice.
+LARGEST = 1e70
+
+
+def check_params(p: dict[str, Any], losses: tuple[str, ...]) -> None:
+    """Refuse parameters that mean nothing, naming the first."""
+    _choose("method", p["method"], METHODS)
+    _choose("loss", p["loss"], losses)
+    _choose("null_projection", p["null_projection"], RULES)
+    _whole("sketch_size", p["sketch_size"], 2)
+    _whole("n_passes", p["n_passes"], 1)
+    _whole("random_state", p["random_state"], 0)
+    if p["buffer_rows"] is not None:
+        _whole("buffer_rows", p["buffer_rows"], p["sketch_size"])
+    if p["hash_size"] is not None:
+        _whole("hash_size", p["hash_size"], 1)
+    _positive("fraction", p["fraction"], 1.0)
+    _positive("huber_width", p.get("huber_width", 1.0))
+    if p["C"] != "auto":
+        _positive("C", p["C"])
+    ridge = p["initial_ridge"]
+    if ridge == "auto":
+        return
+    if not _is_number(ridge) or not 0 <= ridge < np.inf:
+        raise ValueError(f"initial_ridge is {ridge!r}; give 'auto' or a number from 0 on")
+    if ridge == 0.0:
+        if p["method"] != "rfd":
+            raise ValueError(
+                f"initial_ridge=0 leaves {p['method']!r} without a curvature; give 'auto' or a "
+                "positive number, or take method='rfd'"
+            )
+        warnings.warn(
+            "without an initial ridge the first steps can be wild, and the result depends on "
+            "the order of the rows; initial_ridge='auto' is steadier",
+            stacklevel=5,
+        )
+
+
+def checked_weights(weights: Any, n_rows: int) -> Array:
+    """Return one weight for each row; unlike scikit-learn's check, a block may have none."""
+    if weights is None:
+        return np.ones(n_rows)
+    given = np.asarray(weights, dtype=np.float64)
+    found = np.full(n_rows, given) if given.ndim == 0 else given
+    if found.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has the shape {found.shape}, expected one number for each of {n_rows} "
+            "rows"
+        )
+    if not np.isfinite(found).all() or (found < 0).any():
+        raise ValueError("sample_weight has a number that is negative, NaN or infinite")
+    return found
+
+
+def check_size(X: Any) -> None:
+    values = X.data if sp.issparse(X) else X
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(f"a value of {largest:.3g} is too large to learn from; scale the columns")
+
+
+def _choose(name: str, value: Any, known: Any) -> None:
+    if value not in known:
+        raise ValueError(f"{name} is {value!r}; give one of {', '.join(map(repr, known))}")
+
+
+def _whole(name: str, value: Any, least: int) -> None:
+    if not _is_number(value) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} is {value!r}; give an integer of at least {least}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _positive(name: str, value: Any, most: float = np.inf) -> None:
+    if not _is_number(value) or not 0 < value <= most or value == np.inf:
+        upper = "" if most == np.inf else f" up to {most:g}"
+        raise ValueError(f"{name} is {value!r}; give a positive number{upper}")
+
+
+def as_text(value: Any) -> str:
+    if isinstance(value, dict):
+        # JSON has only strings for keys.
+        value = [[_plain(key), _plain(part)] for key, part in value.items()]
+        return json.dumps({"pairs": value})
+    return json.dumps(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def from_text(text: str) -> Any:
+    value = json.loads(text)
+    return dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value
+
+
+def given_classes(classes: Any) -> Array:
+    """Return the labels that will come, in order."""
+    if classes is None:
+        raise ValueError("classes must be given at the first call of partial_fit")
+    found = np.unique(np.asarray(classes))
+    if len(found) < 2:
+        raise ValueError(f"classes are {found.tolist()}; two or more are needed to learn")
+    return found

@@ -1,0 +1,66 @@
+"""The online learners by the name of their method, and by what a file calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sksketch.exceptions import StateFormatError
+from sksketch.learners.losses import Loss
+from sksketch.learners.newton import OnlineLearner, SketchedNewton
+from sksketch.learners.null_phase import UnridgedNewton
+from sksketch.learners.online import Diagonal, FullNewton, OjaNewton, ProjectedNewton
+from sksketch.persistence import State
+
+METHODS = ("rfd", "fd", "pfd", "rp", "oja", "full", "adagrad", "ogd")
+KINDS: dict[str, Any] = {
+    kind.kind: kind
+    for kind in (SketchedNewton, UnridgedNewton, Diagonal, FullNewton, ProjectedNewton, OjaNewton)
+}
+
+
+def new_learner(
+    method: str,
+    *,
+    sketch_size: int,
+    buffer_rows: int,
+    fraction: float,
+    loss: Loss,
+    initial_ridge: float | str,
+    rule: str,
+    width: int,
+    seed: int,
+) -> OnlineLearner:
+    """Return an empty learner."""
+    if method == "rfd" and initial_ridge == 0.0:
+        return UnridgedNewton(
+            sketch_size, buffer_rows=buffer_rows, loss=loss, width=width, rule=rule
+        )
+    # The learners take zero for what the first row that is added gives.
+    common: Any = {
+        "loss": loss,
+        "initial_ridge": 0.0 if initial_ridge == "auto" else float(initial_ridge),
+    }
+    if method in ("rfd", "fd", "pfd"):
+        return SketchedNewton(
+            sketch_size,
+            buffer_rows=buffer_rows,
+            robust=method == "rfd",
+            fraction=fraction if method == "pfd" else 1.0,
+            width=width,
+            **common,
+        )
+    if method == "rp":
+        return ProjectedNewton(sketch_size=sketch_size, seed=seed, **common)
+    if method == "oja":
+        return OjaNewton(sketch_size=sketch_size, width=width, seed=seed, **common)
+    if method == "full":
+        return FullNewton(**common)
+    return Diagonal(adaptive=method == "adagrad", **common)
+
+
+def load_learner(state: State) -> OnlineLearner:
+    """Return the learner that a state was taken from."""
+    if state.kind not in KINDS:
+        raise StateFormatError(f"there is no learner of kind {state.kind!r}; upgrade sksketch")
+    learner: OnlineLearner = KINDS[state.kind].from_state(state)
+    return learner

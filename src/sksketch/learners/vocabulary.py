@@ -1,0 +1,109 @@
+"""The features that were met: a number for each column, in the order in which they came."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from sksketch._typing import Array
+from sksketch.arrays.kernels import online_kernels
+
+
+class NumberedRows(NamedTuple):
+    """Rows as numbered features and their values, row after row; no value is zero."""
+
+    indptr: Array
+    ids: Array
+    values: Array
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.indptr) - 1
+
+
+class Vocabulary:
+    """Numbers columns as they are met, so that memory grows with the columns in use.
+
+    Parameters
+    ----------
+    width : int
+        Columns that rows have.
+    constant : bool
+        Whether every row has a first feature of value one, for the intercept.
+
+    Examples
+    --------
+    >>> words = Vocabulary(1000, constant=False)
+    >>> words.number(np.eye(2, 1000, 7)).ids
+    array([0, 1], dtype=int32)
+    >>> words.size
+    2
+    """
+
+    def __init__(self, width: int, *, constant: bool) -> None:
+        self.constant = constant
+        # Zero pages, which take no memory before a column of theirs is met.
+        self._index = np.zeros(width, np.int32)
+        self.size = int(constant)
+
+    @property
+    def width(self) -> int:
+        """Columns that rows may have."""
+        return len(self._index)
+
+    def widen(self, width: int) -> None:
+        """Let rows have more columns."""
+        if width > self.width:
+            index = np.zeros(max(width, 2 * self.width), np.int32)
+            index[: self.width] = self._index
+            self._index = index
+
+    def number(self, X: Any) -> NumberedRows:
+        """Return the rows with numbered features; new columns get new numbers."""
+        n_rows = X.shape[0]
+        room = (X.nnz if sp.issparse(X) else X.size) + self.constant * n_rows
+        rows = NumberedRows(
+            np.empty(n_rows + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.float64)
+        )
+        state = self._index, self.size, self.constant, *rows
+        if sp.issparse(X):
+            X = X.tocsr()
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
+            size = online_kernels().number_sparse(X.indptr, X.indices, X.data, *state)
+        else:
+            size = online_kernels().number_dense(np.ascontiguousarray(X), *state)
+        self.size = int(size)
+        used = rows.indptr[-1]
+        return NumberedRows(rows.indptr, rows.ids[:used], rows.values[:used])
+
+    def columns(self) -> Array:
+        """Return the columns met, in the order of their numbers; the constant is not one."""
+        met = np.flatnonzero(self._index)
+        found = np.empty(self.size - self.constant, np.int64)
+        found[self._index[met] - 1 - self.constant] = met
+        return found
+
+    def restore(self, columns: Array) -> None:
+        """Give these columns the numbers that they had when `columns` listed them."""
+        self._index[:] = 0
+        self._index[columns] = np.arange(len(columns), dtype=np.int32) + 1 + self.constant
+        self.size = len(columns) + self.constant
+
+    def dense(self, weights: Array, width: int) -> tuple[Array, float]:
+        """Lay the weights of all numbered features out by column; return the constant's apart."""
+        coefficients = np.zeros(width)
+        coefficients[self.columns()] = weights[self.constant :]
+        return coefficients, float(weights[0]) if self.constant else 0.0
+
+    def scores(self, X: Any, weights: list[Array]) -> Array:
+        """Return X times each of the weights; columns that were not met count nothing."""
+        columns = np.zeros((self.size + 1, len(weights)))
+        columns[1:] = np.column_stack(weights)
+        numbered = sp.csr_array(
+            (X.data, self._index[X.indices], X.indptr), shape=(X.shape[0], self.size + 1)
+        )
+        return np.asarray(numbered @ columns + (columns[1] if self.constant else 0.0))
