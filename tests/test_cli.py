@@ -120,6 +120,35 @@ def test_help_is_not_a_mistake(capsys):
     assert "tour" in capsys.readouterr().out
 
 
+def test_what_nobody_expected_is_a_traceback_and_code_1(tmp_path):
+    # A command that breaks, run as a program of its own: main has no answer to this.
+    program = (
+        "import sys\n"
+        "from sksketch import cli\n"
+        "from sksketch.cli import touring\n"
+        "def tour() -> None:\n"
+        "    raise RuntimeError('a mistake of ours')\n"
+        "touring.tour = tour\n"
+        "sys.exit(cli.main(['tour']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback (most recent call last):")
+    assert done.stderr.endswith("RuntimeError: a mistake of ours\n")
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--help"], 0), (["info", "absent.sks"], 2), (["fly"], 2)]
+)
+def test_the_program_ends_with_the_code_of_main(arguments, code, tmp_path):
+    command = [sys.executable, "-m", "sksketch", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == code
+    assert bool(done.stdout) == (code == 0)
+    assert "Traceback" not in done.stderr
+
+
 def test_a_missing_extra_is_named(monkeypatch, capsys):
     monkeypatch.setattr(app, "_MISSING", "typer")
     assert cli.main(["tour"]) == 2

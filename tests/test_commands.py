@@ -42,6 +42,10 @@ def folder(tmp_path_factory):
     np.save(place / "rows.npy", frame.to_numpy())
     counts = sp.random(200, 40, 0.1, format="csr", random_state=0)
     dump_svmlight_file(counts, np.zeros(200), str(place / "counts.svm"), zero_based=False)
+    labels = np.sign(counts.sum(axis=1).A1 - 2.0)
+    dump_svmlight_file(counts, labels, str(place / "labels.svm"), zero_based=False)
+    lines = [f"{y:g} |user u{i % 7} |page p{i % 3}" for i, y in enumerate(labels)]
+    (place / "clicks.vw").write_text("\n".join(lines))
     return place
 
 

@@ -20,7 +20,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 import sksketch
-from sksketch import StreamingPCA, StreamingRidge, StreamingSVD, fit_stream, make_sketch, open_rows
+from sksketch import (
+    OnlineNewtonRegressor,
+    StreamingPCA,
+    StreamingRidge,
+    StreamingSVD,
+    fit_stream,
+    make_sketch,
+    open_rows,
+)
 from sksketch.drive.progress import ProgressLine
 from sksketch.persistence import read_state
 
@@ -112,6 +120,31 @@ def test_files_go_on_to_the_same_bits(form, missing, tmp_path):
             fit_stream(model(), source, checkpoint=path, every=77, progress=stopper(n_rows))
     resumed = fit_stream(model(), open_rows(file, missing=missing), checkpoint=path, progress=False)
     assert saved_bytes(resumed, tmp_path) == saved_bytes(whole, tmp_path)
+
+
+@pytest.mark.parametrize("n_rows", [250, 700, 1_401])
+def test_several_passes_go_on_in_any_of_them(n_rows, table, tmp_path):
+    X, y = (part[:700] for part in table)
+    pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]).assign(y=y).to_csv(
+        tmp_path / "rows.csv", index=False
+    )
+    path = tmp_path / "run.checkpoint"
+
+    def start(**options):
+        model, source = OnlineNewtonRegressor(), open_rows(tmp_path / "rows.csv", target="y")
+        return fit_stream(model, source, n_passes=3, **options)
+
+    expected = OnlineNewtonRegressor()
+    for _ in range(3):
+        expected.partial_fit(X, y)
+    with pytest.raises(StoppedError):
+        start(checkpoint=path, every=70, progress=stopper(n_rows))
+    seen = []
+    resumed = start(checkpoint=path, progress=lambda done, total: seen.append((done, total)))
+    assert n_rows <= seen[0][0] < seen[-1][0] == 2_100
+    np.testing.assert_array_equal(resumed.coef_, expected.coef_)
+    with pytest.raises(ValueError, match="n_passes is 0; give at least 1"):
+        fit_stream(OnlineNewtonRegressor(), X, n_passes=0)
 
 
 KILLED = """

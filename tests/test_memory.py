@@ -53,8 +53,8 @@ def test_the_saved_state_does_not_grow(make, tmp_path):
     rng = np.random.default_rng(0)
     sketch = make()
     sizes = []
-    # 94 rows fill the buffers above, 256 a short tile and 512 the exact buffer: all are empty at their
-    # common multiples.
+    # 94 rows fill the buffers above, 256 a short tile and 512 the exact buffer: all are empty at
+    # their common multiples.
     stretch = 94 * 256
     for _ in range(3):
         sketch.update(rng.standard_normal((stretch, WIDTH)))

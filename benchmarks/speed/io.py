@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import re
 import statistics
 import sys
 import tempfile
@@ -33,6 +34,7 @@ try:
 except ImportError as error:
     sys.exit(f'reading is compared with {error.name}: pip install "scikit-sketch[io]"')
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.feature_extraction import FeatureHasher
 
 Work = Callable[[], Any]
 N_COLUMNS, SPARSE_COLUMNS, SPARSE_SHARE = 100, 5000, 0.01
@@ -59,14 +61,22 @@ def write_files(folder: Path, n_rows: int) -> dict[str, Path]:
     S = sp.random_array(shape, density=SPARSE_SHARE, format="csr", rng=rng)
     dump_svmlight_file(S, rng.standard_normal(shape[0]), str(folder / "rows.svm"), zero_based=False)
     (folder / "rows.svm.gz").write_bytes(gzip.compress((folder / "rows.svm").read_bytes(), 1))
+    words = re.sub(rb" (\d+):", rb" w\1:", (folder / "rows.svm").read_bytes())
+    (folder / "rows.vw").write_bytes(re.sub(rb"(?m)^(\S+)", rb"\1 |f", words))
     kinds = {"rows.csv": "csv", "rows.npy": "npy", "rows.zarr": "zarr", "rows.svm": "svmlight"}
     found = {kind: folder / name for name, kind in kinds.items()}
-    return {"parquet": parts, **found, "svmlight.gz": folder / "rows.svm.gz"}
+    return {
+        "parquet": parts,
+        **found,
+        "svmlight.gz": folder / "rows.svm.gz",
+        "vw": folder / "rows.vw",
+    }
 
 
 def ours(path: Path) -> None:
     """Read all blocks, in one pass even where the columns must be counted first."""
-    for _ in open_rows(path, n_features=SPARSE_COLUMNS).blocks():
+    n_features = None if path.suffix == ".vw" else SPARSE_COLUMNS
+    for _ in open_rows(path, n_features=n_features).blocks():
         pass
 
 
@@ -97,6 +107,19 @@ def scikit_learn(path: Path) -> None:
     load_svmlight_file(str(path), n_features=SPARSE_COLUMNS, zero_based=False)
 
 
+def scikit_learn_hasher(path: Path) -> None:
+    """Hash the same names to as many columns; splitting the lines is part of the work."""
+    with path.open() as lines:
+        entries = (
+            (
+                (name, float(value))
+                for name, _, value in (w.partition(":") for w in line.split()[2:])
+            )
+            for line in lines
+        )
+        FeatureHasher(2**18, input_type="pair").transform(entries)
+
+
 PEERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "parquet": ("pyarrow iter_batches, column_stack", pyarrow_parquet),
     "csv": ("pyarrow open_csv, column_stack", pyarrow_csv),
@@ -104,6 +127,7 @@ PEERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "zarr": ("zarr slices", zarr_alone),
     "svmlight": ("scikit-learn load_svmlight_file", scikit_learn),
     "svmlight.gz": ("scikit-learn load_svmlight_file", scikit_learn),
+    "vw": ("str.split, scikit-learn FeatureHasher", scikit_learn_hasher),
 }
 
 

@@ -10,10 +10,19 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.estimators import StreamingPCA, StreamingRidge, StreamingRidgeCV, StreamingSVD
+from sksketch.estimators import (
+    OnlineNewtonClassifier,
+    OnlineNewtonRegressor,
+    StreamingPCA,
+    StreamingRidge,
+    StreamingRidgeCV,
+    StreamingSVD,
+)
 from sksketch.learners.ridge import solve_summary
 from sksketch.loading import ESTIMATORS, read_out
 from sksketch.sketches import Centered, Certificate, Regression, Sketch
+
+ONLINE: tuple[Any, ...] = (OnlineNewtonClassifier, OnlineNewtonRegressor)
 
 # A path goes this many factors of ten to both sides of the penalty, in so many steps.
 PATH_DECADES = 3
@@ -66,11 +75,12 @@ class Findings:
     """
 
     def __init__(self, model: Any, names: Sequence[str] | None = None) -> None:
-        known: tuple[Any, ...] = (Sketch, *ESTIMATORS.values())
+        kinds = [kind for kind in ESTIMATORS.values() if kind not in ONLINE]
+        known: tuple[Any, ...] = (Sketch, *kinds)
         if not isinstance(model, known):
             raise TypeError(
-                f"expected a sketch or one of {', '.join(k.__name__ for k in ESTIMATORS.values())}"
-                f", got {model!r:.80}"
+                f"expected a sketch or one of {', '.join(kind.__name__ for kind in kinds)}, got "
+                f"{model!r:.80}"
             )
         if not isinstance(model, Sketch) and "sketch_" not in vars(model):
             raise ValueError(f"this {type(model).__name__} is not fitted yet; call fit first")
@@ -241,6 +251,62 @@ class Findings:
                 f"{type(self.model).__name__}, which has no coefficients"
             )
         return self.model
+
+
+class OnlineFindings:
+    """What can be shown of an online learner with at least one row seen.
+
+    Parameters
+    ----------
+    model : OnlineNewtonClassifier or OnlineNewtonRegressor
+    names : sequence of str, optional
+        Names of the columns; by default their numbers.
+    """
+
+    def __init__(self, model: Any, names: Sequence[str] | None = None) -> None:
+        self.model = model
+        self._names = getattr(model, "feature_names_in_", None) if names is None else names
+        self.coefficients: Array = np.atleast_2d(model.coef_)
+        self.intercepts: Array = np.atleast_1d(model.intercept_)
+
+    @property
+    def error(self) -> float | None:
+        """Fraction of rows whose label was predicted wrongly; None for numbers."""
+        is_classifier = isinstance(self.model, OnlineNewtonClassifier)
+        return float(self.model.online_error_) if is_classifier else None
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean loss of the predictions made before each row was learned from."""
+        return float(self.model.cumulative_loss_) / max(int(self.model.n_samples_seen_), 1)
+
+    @property
+    def ridges(self) -> list[float]:
+        """Curvature in all directions at the end, of each learner."""
+        return [float(learner.ridge) for learner in self.model.learners_]
+
+    @property
+    def n_coefficients(self) -> int:
+        """Coefficients that are not zero."""
+        return int(np.count_nonzero(self.coefficients))
+
+    @property
+    def outcomes(self) -> list[str]:
+        """What each row of coefficients speaks for: a class, or the target."""
+        if not isinstance(self.model, OnlineNewtonClassifier):
+            return ["target"]
+        labels = self.model.classes_.tolist()
+        classes = [f"{label:g}" if isinstance(label, float) else str(label) for label in labels]
+        return classes if len(classes) == len(self.coefficients) else classes[-1:]
+
+    def largest(self, outcome: int, n: int) -> list[tuple[str, float]]:
+        """Return names and values of the largest coefficients, whatever their sign."""
+        values = self.coefficients[outcome]
+        columns = [i for i in largest_columns(values, n) if values[i]]
+        names = self._names
+        return [
+            (f"column {i}" if names is None else str(names[i]), float(values[i])) for i in columns
+        ]
 
 
 def largest_columns(values: Array, n: int) -> list[int]:

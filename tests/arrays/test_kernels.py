@@ -80,11 +80,35 @@ def parse_svmlight(X, rng):
     return progress, labels, indptr, indices, data, np.frombuffer(text, np.uint8)
 
 
+def as_vw(X, rng):
+    """Return X without some of its entries as lines of text, with all that a line may have."""
+    heads = ["1 |", "-1 1 0 'tag |one", "|", "2.5e-1 tag|one:0.5", "0 1|zwei:-3 7 |"]
+    lines = [b"", b" "]
+    for i, row in enumerate(X * (rng.random(X.shape) < 0.4)):
+        names = [
+            ("%d:", "n%d:", "a long name:", ":")[j % 4].replace("%d", str(j))
+            for j in range(len(row))
+        ]
+        entries = [f"{name}{float(x)!r}" for name, x in zip(names, row, strict=True) if x]
+        lines.append(" ".join([heads[i % 5], *entries, "plain", "|two é"]).encode())
+    return b"\r\n".join(lines)
+
+
+def parse_vw(X, rng):
+    text = as_vw(X, rng)
+    indptr = np.zeros(len(X) + 1, np.int32)
+    indices, data = np.zeros(3 * X.size + 5 * len(X), np.int32), np.zeros(3 * X.size + 5 * len(X))
+    progress, labels = np.zeros(5, np.int64), np.zeros(len(X))
+    odd = np.zeros(0, np.int64), np.zeros(0)
+    return progress, labels, indptr, indices, data, np.frombuffer(text, np.uint8), 2**20 - 1, *odd
+
+
 # Arguments of each kernel for one matrix; the outputs come first.
 ARGUMENTS = {
     "normal_csr_inplace": normal_csr,
     "outer_csr_inplace": outer_csr,
     "parse_svmlight_inplace": parse_svmlight,
+    "parse_vw_inplace": parse_vw,
     "scatter_csr_inplace": scatter_csr,
     "scatter_rows_inplace": scatter_rows,
     "walsh_hadamard_inplace": walsh_hadamard,
@@ -92,6 +116,7 @@ ARGUMENTS = {
 # No product in them is rounded, and sums run in the same order.
 BIT_FOR_BIT = {
     "parse_svmlight_inplace",
+    "parse_vw_inplace",
     "scatter_csr_inplace",
     "scatter_rows_inplace",
     "walsh_hadamard_inplace",
@@ -167,7 +192,7 @@ def test_importing_neither_loads_numba_nor_compiles():
         "import json, sys, sksketch; loaded = 'numba' in sys.modules; "
         "from sksketch.arrays.kernels import kernels; k = kernels(); "
         "print(json.dumps([loaded, [len(f.signatures) for n, f in vars(k).items() "
-        "if hasattr(f, 'signatures') and n[0] != '_']]))"
+        "if hasattr(f, 'signatures') and f.__module__ == k.__name__]]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded, compiled_signatures = json.loads(done.stdout)

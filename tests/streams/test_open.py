@@ -285,7 +285,7 @@ def test_a_user_mistake_is_explained(tmp_path):
         (ROWS, {"batch_rows": 0}, ValueError, "batch_rows is 0"),
         (ROWS, {"one_hot": True}, ValueError, "no columns to encode"),
         (tmp_path, {"format": "excel"}, ValueError, "format is 'excel'"),
-        ("-", {"format": "npy"}, ValueError, "standard input is 'csv' or 'svmlight'"),
+        ("-", {"format": "npy"}, ValueError, "standard input is 'csv', 'svmlight' or"),
         ("-", {"format": "svmlight"}, ValueError, "pass n_features"),
         (iter([]), {}, SourceError, "gave no block"),
         (pl.LazyFrame({"a": [1]}), {}, TypeError, "LazyFrame has no rows yet; collect it"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -31,6 +30,7 @@ SPELLINGS = [
     (r"header=True or False", "--header or --no-header"),
     (r"format='(\w+)' or another", r"--format \1 or another"),
     (r"resume=False", "--restart"),
+    (r"\bn_features\b", "--n-features"),
 ]
 
 
@@ -56,9 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         fail("stopped")
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has had enough; nothing more may be written to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit as error:
+        # Typer's answer where whoever read our output has had enough.
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
         return 0
     except OSError as error:
         name = "" if error.filename is None else f": {error.filename}"
@@ -70,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _build_app() -> Any:
     """Return the commands as one application."""
-    from sksketch.cli import applying, files, models, reporting, touring
+    from sksketch.cli import applying, files, models, online, reporting, touring
     from sksketch.cli.options import epilog, grouped
 
     app = typer.Typer(
@@ -80,7 +81,7 @@ def _build_app() -> Any:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    learning: list[Any] = [models.pca, models.svd, models.ridge, models.sketch]
+    learning: list[Any] = [models.pca, models.svd, models.ridge, online.online, models.sketch]
     using: list[Any] = [files.merge, applying.apply, files.info, reporting.report, touring.tour]
     for command in (*learning, *using):
         app.command(epilog=epilog(command.__name__))(grouped(command))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import IO, Annotated, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sksketch.cli.options import Output, Rows
 from sksketch.cli.running import keep_sources, open_source
 from sksketch.cli.saving import STDOUT, opened, read
 from sksketch.cli.show import progress_bar
+from sksketch.estimators import OnlineNewtonClassifier
 
 
 def apply(
@@ -39,7 +41,7 @@ def apply(
     header = _header(fitted)
     # Columns were chosen by name; the blocks are bare arrays.
     vars(fitted).pop("feature_names_in_", None)
-    answer = fitted.transform if hasattr(fitted, "transform") else fitted.predict
+    answer = _answer(fitted)
     with progress_bar(shown=not quiet) as progress, opened(output) as file:
         writer = _Npy(file) if output.endswith(".npy") else _Csv(file, header)
         n_done = 0
@@ -51,9 +53,26 @@ def apply(
         writer.close()
 
 
+def _answer(fitted: Any) -> Callable[[Any], Any]:
+    """Return what gives the columns to write."""
+    if isinstance(fitted, OnlineNewtonClassifier):
+
+        def labels_and_scores(X: Any) -> Array:
+            scores = np.asarray(fitted.decision_function(X)).reshape(X.shape[0], -1)
+            return np.column_stack([fitted.predict(X), scores])
+
+        return labels_and_scores
+    answer: Callable[[Any], Any] = getattr(fitted, "transform", None) or fitted.predict
+    return answer
+
+
 def _header(fitted: Any) -> list[str]:
     if hasattr(fitted, "transform"):
         return [str(name) for name in fitted.get_feature_names_out()]
+    if isinstance(fitted, OnlineNewtonClassifier):
+        classes = [f"{label:g}" for label in fitted.classes_]
+        scores = ["score"] if len(classes) == 2 else [f"score_{label}" for label in classes]
+        return ["prediction", *scores]
     n_targets = 1 if fitted.coef_.ndim == 1 else len(fitted.coef_)
     return ["prediction"] if n_targets == 1 else [f"prediction{i}" for i in range(n_targets)]
 

@@ -13,6 +13,7 @@ from sksketch.cli.running import (
     keep_sources,
     learn,
     open_source,
+    require_target,
     sketch_options,
 )
 from sksketch.cli.saving import STDOUT, Saved, read_merged, write
@@ -68,7 +69,7 @@ def ridge(
         return
     keep_sources(rows, run.output)
     source = open_source(rows, target)
-    _require_target(source)
+    require_target(source)
     options = {"alpha": alpha, "fit_intercept": intercept}
     model = StreamingRidge(**options, **sketch_options(method, source))
     _save(Saved(learn(model, source, run), source.feature_names), run)
@@ -88,7 +89,7 @@ def sketch(
     purpose = purpose or (Purpose.pca if target is None else Purpose.ridge)
     source = open_source(rows, target)
     if purpose == Purpose.ridge:
-        _require_target(source)
+        require_target(source)
     kinds: dict[str, Any] = {"pca": StreamingPCA, "svd": StreamingSVD, "ridge": StreamingRidge}
     model = kinds[purpose.value](**sketch_options(method, source))
     learn(model, source, run)
@@ -113,11 +114,6 @@ def _n_components(text: str | None) -> int | float | None:
         return None if text is None else float(text) if "." in text else int(text)
     except ValueError:
         raise typer.BadParameter(f"-k {text} is neither a number nor a fraction") from None
-
-
-def _require_target(source: Any) -> None:
-    if not source.n_targets:
-        raise typer.BadParameter("there is nothing to predict; name the target with --target")
 
 
 def _readable(saved: Any, purpose: str) -> Any:

@@ -27,6 +27,12 @@ EXAMPLES = {
         "sksketch ridge rows.parquet --target y --alpha 10 -o model.sks",
         "sksketch ridge rows.csv --target y --columns a,b --no-intercept -o model.sks",
     ],
+    "online": [
+        "sksketch online clicks.vw -o model.sks",
+        "sksketch online labels.svm --loss logistic --C 8 --passes 2 -o model.sks",
+        "sksketch online rows.csv --target y --task regress -o model.sks",
+        "cat clicks.vw | sksketch online - --format vw --classes=-1,1 -o model.sks",
+    ],
     "sketch": [
         "sksketch sketch part1.parquet -o a.sks",
         "sksketch sketch part2.parquet -o b.sks",
@@ -65,6 +71,7 @@ class InputFormat(StrEnum):
     csv = "csv"
     parquet = "parquet"
     svmlight = "svmlight"
+    vw = "vw"
     npy = "npy"
     npz = "npz"
     zarr = "zarr"
@@ -99,8 +106,8 @@ class Rows:
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="Files, directories or patterns of CSV, Parquet, svmlight, .npy, .npz or Zarr; "
-            "- for CSV on stdin; or saved sketches (.sks), which are read out.",
+            help="Files, directories or patterns of CSV, Parquet, svmlight, Vowpal Wabbit text, "
+            ".npy, .npz or Zarr; - for CSV on stdin; or saved sketches (.sks), which are read out.",
         ),
     ]
     columns: Annotated[
@@ -122,7 +129,7 @@ class Rows:
     ] = None
     delimiter: Annotated[str | None, typer.Option(help="Between the values of CSV.")] = None
     n_features: Annotated[
-        int | None, typer.Option(min=1, help="Columns of svmlight files, if they are known.")
+        int | None, typer.Option(min=1, help="Columns of svmlight files, or to hash vw names to.")
     ] = None
     dtype: Annotated[Precision | None, typer.Option(help="Precision of the features.")] = None
 

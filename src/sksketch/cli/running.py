@@ -13,13 +13,13 @@ from sksketch.cli.memory import exact_fits, largest_sketch, parse_size
 from sksketch.cli.options import Method, Rows, Run
 from sksketch.cli.saving import STDOUT
 from sksketch.cli.show import progress_bar, say
-from sksketch.drive import fit_stream
+from sksketch.drive import Progress, fit_stream
 from sksketch.persistence import read_state
 from sksketch.sketches import make_sketch
 from sksketch.streams import RowSource, open_rows
 
 # Files whose columns have numbers for names.
-NUMBERED = (".npy", ".npz", ".zarr", ".svm", ".svmlight", ".libsvm")
+NUMBERED = (".npy", ".npz", ".zarr", ".svm", ".svmlight", ".libsvm", ".vw")
 RANDOM = ("gaussian", "sign", "countsketch", "srht", "sample")
 
 
@@ -44,10 +44,13 @@ def open_source(
     if columns is None and not numbered:
         columns = names
     encoded = dict(_category(text) for text in rows.one_hot or [])
-    svmlight = rows.input_format == "svmlight" or any(p in rows.sources[0] for p in NUMBERED[3:])
+    sparse = rows.input_format in ("svmlight", "vw") or any(
+        part in rows.sources[0] for part in NUMBERED[3:]
+    )
     return open_rows(
         rows.sources[0] if len(rows.sources) == 1 else rows.sources,
-        target=_targets(target, numbered),
+        # Labels of rows to apply a model to may be missing, and are not used.
+        target=[] if sparse and width is not None else _targets(target, numbered),
         columns=columns,
         missing=rows.missing.value,
         one_hot=list(encoded) or None,
@@ -56,7 +59,7 @@ def open_source(
         format=None if rows.input_format is None else rows.input_format.value,
         header=rows.header,
         delimiter=rows.delimiter,
-        n_features=rows.n_features or (width if svmlight else None),
+        n_features=rows.n_features or (width if sparse else None),
     )
 
 
@@ -102,33 +105,57 @@ def sketch_options(method: Method, source: RowSource) -> dict[str, Any]:
 
 
 def _is_sparse(source: RowSource) -> bool:
-    return bool(source.fingerprint()["kind"] == "svmlight")
+    return source.fingerprint()["kind"] in ("svmlight", "vw")
+
+
+def require_target(source: RowSource) -> None:
+    """Refuse rows without anything to predict."""
+    if not source.n_targets:
+        raise typer.BadParameter("there is nothing to predict; name the target with --target")
 
 
 def learn(model: Any, source: RowSource, run: Run) -> Any:
-    """Stream the rows through a model; Ctrl-C says how to go on and ends the command."""
-    checkpoint = checkpoint_of(run)
+    """Stream the rows through a model that keeps a sketch, and return it."""
     try:
         # What can not be built would otherwise be noticed after the first block was read.
         model._new_sketch(source.n_features)
     except TypeError as error:
         raise typer.BadParameter(str(error)) from None
+    stream(model, source, run)
+    return model
+
+
+def stream(
+    model: Any,
+    source: RowSource,
+    run: Run,
+    *,
+    progress: Progress | None = None,
+    classes: Any = None,
+    n_passes: int = 1,
+) -> None:
+    """Stream the rows through a model; Ctrl-C says how to go on and ends the command.
+
+    ``progress`` takes the place of the bar.
+    """
+    checkpoint = checkpoint_of(run)
     if checkpoint is not None and checkpoint.exists() and not run.restart:
         say(run, f"going on from {checkpoint}")
     try:
-        with progress_bar(shown=not run.quiet) as progress:
+        with progress_bar(shown=not run.quiet and progress is None) as bar:
             fit_stream(
                 model,
                 source,
                 checkpoint=checkpoint,
                 every=run.every,
-                progress=progress,
+                progress=progress or bar,
                 resume=not run.restart,
+                classes=classes,
+                n_passes=n_passes,
             )
     except KeyboardInterrupt:
         typer.echo(_how_to_go_on(checkpoint), err=True)
         raise typer.Exit(INTERRUPTED) from None
-    return model
 
 
 def checkpoint_of(run: Run) -> Path | None:

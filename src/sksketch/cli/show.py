@@ -26,6 +26,7 @@ from sksketch.cli.options import Run
 from sksketch.cli.saving import Saved
 from sksketch.drive import Progress
 from sksketch.estimators import StreamingRidge, StreamingRidgeCV
+from sksketch.findings import ONLINE, OnlineFindings
 from sksketch.sketches import Sketch
 
 # Components or coefficients that are printed; --json has all of them.
@@ -72,9 +73,22 @@ def say(run: Run, message: str) -> None:
         typer.echo(message, err=True)
 
 
+@contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Let warnings of the library be lines on stderr, without the code that gave them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        typer.echo(f"sksketch: warning: {warning.message}", err=True)
+
+
 def print_model(saved: Saved, file: str, as_json: bool) -> None:
     """Print what a saved sketch or estimator is, has seen, certifies and has found."""
     model = saved.model
+    if isinstance(model, ONLINE):
+        _print_online(saved, file, as_json)
+        return
     sketch = model if isinstance(model, Sketch) else model.sketch_
     facts: dict[str, Any] = {
         "file": file,
@@ -84,11 +98,8 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
         "plan": sketch.plan(),
     }
     certificate = None if sketch.n_features is None else sketch.certificate()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_in_one_line():
         found = {} if model is sketch else _findings(model)
-    for warning in caught:
-        typer.echo(f"sksketch: warning: {warning.message}", err=True)
     if as_json:
         record = {name.replace(" ", "_"): value for name, value in facts.items()}
         record["certificate"] = None if certificate is None else asdict(certificate)
@@ -118,6 +129,49 @@ def _findings(model: Any) -> dict[str, Any]:
         "singular_values": model.singular_values_,
         "target_met": model.target_met_,
     }
+
+
+def online_facts(saved: Saved, file: str) -> dict[str, Any]:
+    """Return what an online model is, how it has predicted and its largest coefficients."""
+    model, found = saved.model, OnlineFindings(saved.model, saved.names)
+    facts: dict[str, Any] = {
+        "file": file,
+        "kind": model.kind,
+        "method": model.method,
+        "loss": model.loss,
+        "rows_seen": model.n_samples_seen_,
+        "columns": model.n_features_in_,
+        "online_error": found.error,
+        "mean_loss": found.mean_loss,
+        "ridge": found.ridges if len(found.ridges) > 1 else found.ridges[0],
+        "coefficients": found.n_coefficients,
+        "intercept": model.intercept_,
+    }
+    if found.error is None:
+        del facts["online_error"]
+    largest = {
+        outcome: dict(found.largest(i, MOST_LINES)) for i, outcome in enumerate(found.outcomes)
+    }
+    return facts | {"largest": largest}
+
+
+def _print_online(saved: Saved, file: str, as_json: bool) -> None:
+    facts = online_facts(saved, file)
+    if as_json:
+        print_json(facts)
+        return
+    largest, intercepts = facts.pop("largest"), np.atleast_1d(facts.pop("intercept"))
+    if "online_error" in facts:
+        facts["online_error"] = f"{facts['online_error']:.2%}"
+    facts["mean_loss"] = f"{facts['mean_loss']:.6g}"
+    ends = {f"{end:.6g}" for end in (np.min(facts["ridge"]), np.max(facts["ridge"]))}
+    facts["ridge"] = " to ".join(sorted(ends, key=float))
+    print_facts({name.replace("_", " "): value for name, value in facts.items()}, as_json=False)
+    for (outcome, entries), intercept in zip(largest.items(), intercepts, strict=True):
+        width = max(map(len, ["intercept   ", *entries]))
+        typer.echo(f"\n{'for':<{width}} {outcome}")
+        for name, value in {"intercept": intercept, **entries}.items():
+            typer.echo(f"{name:<{width}} {value:.6g}")
 
 
 def _print_components(found: dict[str, Any]) -> None:

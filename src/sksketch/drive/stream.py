@@ -32,6 +32,7 @@ def fit_stream(
     progress: bool | Progress = True,
     resume: bool = True,
     classes: Any = None,
+    n_passes: int = 1,
 ) -> T:
     """Learn from all rows of a source in one pass, able to go on where it was stopped.
 
@@ -59,6 +60,8 @@ def fit_stream(
         False starts over and replaces an existing checkpoint.
     classes : array-like, optional
         Passed to ``partial_fit`` of a classifier.
+    n_passes : int
+        Times that all rows are given, for estimators that gain from seeing them again.
 
     Returns
     -------
@@ -75,6 +78,8 @@ def fit_stream(
     """
     if every is not None and every < 1:
         raise ValueError(f"every is {every}; give rows between checkpoints, or None")
+    if n_passes < 1:
+        raise ValueError(f"n_passes is {n_passes}; give at least 1")
     steps, model = _parts(estimator, checkpoint is not None)
     rows = source if isinstance(source, RowSource) else open_rows(source)
     keeper = None
@@ -86,8 +91,10 @@ def fit_stream(
         forget(model)
     run = _Run(steps, model, keeper, every, classes)
     callbacks = Callbacks(estimator)
-    with reporting(progress) as report, callbacks.running("fit_stream", _n_blocks(rows, n_done)):
-        run.all_rows(rows, n_done, report, callbacks)
+    n_rows = None if rows.n_rows is None else rows.n_rows * n_passes
+    n_blocks = _n_blocks(rows.batch_rows, n_rows, n_done) if n_passes == 1 else None
+    with reporting(progress) as report, callbacks.running("fit_stream", n_blocks):
+        run.all_rows(_passes(rows, n_done, n_passes), n_done, n_rows, report, callbacks)
     if rows.feature_names is not None and not steps and not isinstance(model, Sketch):
         # Only now: the blocks are bare arrays, and scikit-learn would miss their names.
         model.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
@@ -114,14 +121,18 @@ class _Run:
         self._due = time.monotonic() + PERIOD
 
     def all_rows(
-        self, rows: RowSource, n_done: int, report: Progress, callbacks: Callbacks
+        self,
+        blocks: Iterator[Block],
+        n_done: int,
+        n_rows: int | None,
+        report: Progress,
+        callbacks: Callbacks,
     ) -> None:
         self._n_done = n_done
-        n_rows = rows.n_rows
         report(n_done, n_rows)
         try:
             with _Interrupts() as interrupts:
-                for X, y in _cut(rows.blocks(n_done), self._every):
+                for X, y in _cut(blocks, self._every):
                     with interrupts.held():
                         self._learn(X, y)
                         self._save_if_due()
@@ -242,7 +253,20 @@ def _cut(blocks: Iterator[Block], every: int | None) -> Iterator[Block]:
             yield Block(block.X[part], None if block.y is None else block.y[part])
 
 
-def _n_blocks(rows: RowSource, n_done: int) -> int | None:
-    if rows.n_rows is None or rows.batch_rows is None:
+def _passes(rows: RowSource, n_done: int, n_passes: int) -> Iterator[Block]:
+    """Give all rows so many times, leaving out the first ``n_done``."""
+    if n_passes == 1:
+        yield from rows.blocks(n_done)
+        return
+    for _ in range(n_passes):
+        for X, y in rows.blocks():
+            skip = min(n_done, X.shape[0])
+            n_done -= skip
+            if skip < X.shape[0]:
+                yield Block(X[skip:], None if y is None else y[skip:])
+
+
+def _n_blocks(batch_rows: int | None, n_rows: int | None, n_done: int) -> int | None:
+    if n_rows is None or batch_rows is None:
         return None
-    return -(-(rows.n_rows - n_done) // rows.batch_rows)
+    return -(-(n_rows - n_done) // batch_rows)

@@ -90,13 +90,13 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
 
     def _learn(self, X: Any, y: Any, columns: Array, weights: Array) -> Array:
         """Learn from checked rows; return the scores that they had before."""
-        rows = self._vocabulary.number(X)
-        scores = np.empty((len(rows), len(self.learners_)))
-        for k, learner in enumerate(self.learners_):
-            if isinstance(learner, OjaNewton):
-                learner.meet_columns(self._vocabulary.columns(), self._vocabulary.constant)
-            known = self._vocabulary.size
-            scores[:, k] = learner.learn(rows, known, np.ascontiguousarray(columns[:, k]), weights)
+        scores = np.empty((X.shape[0], len(self.learners_)))
+        for part, rows in self._vocabulary.blocks(X):
+            for k, learner in enumerate(self.learners_):
+                if isinstance(learner, OjaNewton):
+                    learner.meet_columns(self._vocabulary.columns(), self._vocabulary.constant)
+                targets = np.ascontiguousarray(columns[part, k])
+                scores[part, k] = learner.learn(rows, self._vocabulary.size, targets, weights[part])
         counted = weights > 0
         self._n_rows += int(counted.sum())
         # One after the other, so that no order of summation depends on the blocks.

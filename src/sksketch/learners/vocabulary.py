@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,9 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels import online_kernels
+
+# Entries of rows that are numbered and then learned from while they are still close.
+BLOCK_ENTRIES = 1 << 16
 
 
 class NumberedRows(NamedTuple):
@@ -36,8 +40,8 @@ class Vocabulary:
     Examples
     --------
     >>> words = Vocabulary(1000, constant=False)
-    >>> words.number(np.eye(2, 1000, 7)).ids
-    array([0, 1], dtype=int32)
+    >>> [rows.ids for _, rows in words.blocks(np.eye(2, 1000, 7))]
+    [array([0, 1], dtype=int32)]
     >>> words.size
     2
     """
@@ -47,6 +51,7 @@ class Vocabulary:
         # Zero pages, which take no memory before a column of theirs is met.
         self._index = np.zeros(width, np.int32)
         self.size = int(constant)
+        self._room = np.empty(0, np.int32), np.empty(0)
 
     @property
     def width(self) -> int:
@@ -60,22 +65,39 @@ class Vocabulary:
             index[: self.width] = self._index
             self._index = index
 
-    def number(self, X: Any) -> NumberedRows:
-        """Return the rows with numbered features; new columns get new numbers."""
-        n_rows = X.shape[0]
-        room = (X.nnz if sp.issparse(X) else X.size) + self.constant * n_rows
-        rows = NumberedRows(
-            np.empty(n_rows + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.float64)
-        )
-        state = self._index, self.size, self.constant, *rows
+    def blocks(self, X: Any) -> Iterator[tuple[slice, NumberedRows]]:
+        """Give the rows with numbered features, a cache full at a time, good until the next.
+
+        New columns get new numbers.
+        """
         if sp.issparse(X):
             X = X.tocsr()
             if not X.has_canonical_format:
                 X = X.copy()
                 X.sum_duplicates()
-            size = online_kernels().number_sparse(X.indptr, X.indices, X.data, *state)
+            ends = X.indptr
         else:
-            size = online_kernels().number_dense(np.ascontiguousarray(X), *state)
+            X = np.ascontiguousarray(X)
+            ends = np.arange(X.shape[0] + 1) * X.shape[1]
+        start, n_rows = 0, X.shape[0]
+        while start < n_rows:
+            stop = int(np.searchsorted(ends, ends[start] + BLOCK_ENTRIES, side="right")) - 1
+            part = slice(start, min(max(stop, start + 1), n_rows))
+            yield part, self._number(X, part, int(ends[part.stop] - ends[start]))
+            start = part.stop
+
+    def _number(self, X: Any, part: slice, n_entries: int) -> NumberedRows:
+        n_rows = part.stop - part.start
+        room = n_entries + self.constant * n_rows
+        if room > len(self._room[1]):
+            self._room = np.empty(room, np.int32), np.empty(room)
+        rows = NumberedRows(np.empty(n_rows + 1, np.int64), *self._room)
+        state = self._index, self.size, self.constant, *rows
+        if sp.issparse(X):
+            indptr = X.indptr[part.start : part.stop + 1]
+            size = online_kernels().number_sparse(indptr, X.indices, X.data, *state)
+        else:
+            size = online_kernels().number_dense(X[part], *state)
         self.size = int(size)
         used = rows.indptr[-1]
         return NumberedRows(rows.indptr, rows.ids[:used], rows.values[:used])

@@ -11,9 +11,16 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from sksketch.estimators import StreamingPCA, StreamingRidge, StreamingRidgeCV, StreamingSVD
-from sksketch.findings import Findings
-from sksketch.report import html, sections
+from sksketch.estimators import (
+    OnlineNewtonClassifier,
+    OnlineNewtonRegressor,
+    StreamingPCA,
+    StreamingRidge,
+    StreamingRidgeCV,
+    StreamingSVD,
+)
+from sksketch.findings import ONLINE, Findings, OnlineFindings
+from sksketch.report import html, online, sections
 from sksketch.report.words import ROUNDING, number, percent, plural
 from sksketch.sketches import Centered, Regression, Sketch
 
@@ -22,6 +29,8 @@ TITLES: dict[Any, str] = {
     StreamingSVD: "Singular value decomposition",
     StreamingRidge: "Ridge regression",
     StreamingRidgeCV: "Ridge regression",
+    OnlineNewtonClassifier: "Online classifier",
+    OnlineNewtonRegressor: "Online regression",
 }
 # Nothing is fetched and nothing runs; a browser is told to see to it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -59,6 +68,8 @@ def render(model: Any, source: Source, names: Sequence[str] | None = None) -> st
     >>> "has seen no rows yet" in page
     True
     """
+    if isinstance(model, ONLINE):
+        return _online(model, source, names)
     sketch = model if isinstance(model, Sketch) else model.sketch_
     with warnings.catch_warnings():
         # What a bound that says nothing would warn of is said on the page.
@@ -76,6 +87,22 @@ def render(model: Any, source: Source, names: Sequence[str] | None = None) -> st
         return _document(_header(model, sketch, source, found), "".join(parts), source)
 
 
+def _online(model: Any, source: Source, names: Sequence[str] | None) -> str:
+    found = OnlineFindings(model, names)
+    n_rows, n_columns = int(model.n_samples_seen_), int(model.n_features_in_)
+    seen = f"{plural(n_rows, 'row')} of {plural(n_columns, 'column')}"
+    figures = [("Rows", f"{n_rows:,}"), ("Columns", f"{n_columns:,}"), *online.figures(found)]
+    entries = [
+        ("File", source.name),
+        ("Size", f"{source.n_bytes:,} bytes"),
+        ("Kind", f"{model.kind}, version {model.version}"),
+    ]
+    run = html.card(html.facts(entries), _settings(model, {}))
+    body = online.predictions(found) + online.coefficients(found)
+    body += html.section("run", "The run", run)
+    return _document(_top(model, source, seen, figures), body, source)
+
+
 def _document(header: str, body: str, source: Source) -> str:
     style = files("sksketch.report").joinpath("page.css").read_text(encoding="utf-8")
     return (
@@ -90,15 +117,20 @@ def _document(header: str, body: str, source: Source) -> str:
 
 
 def _header(model: Any, sketch: Sketch, source: Source, found: Findings | None) -> str:
-    title = TITLES.get(type(model), "Sketch")
     n_columns = sketch.n_features or 0
     seen = f"{plural(sketch.n_rows_seen, 'row')} of {plural(n_columns, 'column')}"
-    lead = f"{type(model).__name__}: {seen}, seen once."
-    if source.rows_done is not None:
-        lead = f"{type(model).__name__}, an unfinished run: {seen} so far."
     figures = [("Rows", f"{sketch.n_rows_seen:,}"), ("Columns", f"{n_columns:,}")]
     if found is not None:
         figures += _main_figures(found)
+    return _top(model, source, f"{seen}, seen once", figures)
+
+
+def _top(model: Any, source: Source, seen: str, figures: list[tuple[str, str]]) -> str:
+    title = TITLES.get(type(model), "Sketch")
+    lead = f"{type(model).__name__}: {seen}."
+    if source.rows_done is not None:
+        so_far = seen.removesuffix(", seen once")
+        lead = f"{type(model).__name__}, an unfinished run: {so_far} so far."
     return (
         f'<header><p class="kicker"><bdi>{escape(source.name)}</bdi></p><h1>{title}</h1>'
         f"{html.paragraph(lead, 'lede')}{html.facts(figures, 'figures')}</header>"

@@ -39,6 +39,14 @@ class Choice:
         if self.dtype is not None and np.dtype(self.dtype) not in (np.float32, np.float64):
             raise ValueError(f"dtype is {np.dtype(self.dtype)}; give float32, float64 or None")
 
+    def wants_label(self, kind: str) -> bool:
+        """Check the choice for files of numbered columns and a label; no target leaves it out."""
+        if self.columns is not None or self.one_hot or self.categories:
+            raise ValueError(f"{kind} files have no named columns; leave columns and one_hot out")
+        if _as_list(self.target) not in ([], ["label"]):
+            raise ValueError(f"target is {self.target!r}; {kind} files have only 'label'")
+        return self.target is None or bool(_as_list(self.target))
+
 
 class Layout:
     """The features and targets chosen among the columns of a table.

@@ -18,6 +18,9 @@ STDIN = "-"
 TEXT_BYTES = 4 * 2**20
 END_BYTES = 2**16
 LONGEST_LINE = 256 * 2**20
+INPUT_IS_READ = (
+    "the standard input can be read only once, and it has been read; pipe it again, or give a file"
+)
 
 FORMATS = {
     ".npy": "npy",
@@ -29,8 +32,11 @@ FORMATS = {
     ".svm": "svmlight",
     ".svmlight": "svmlight",
     ".libsvm": "svmlight",
+    ".vw": "vw",
     ".zarr": "zarr",
 }
+# The formats of text, which may be compressed and may come from the standard input.
+TEXT_FORMATS = ("csv", "svmlight", "vw")
 
 
 class TextBlock(NamedTuple):
@@ -88,7 +94,7 @@ def format_of(files: list[Path], wanted: str | None) -> str:
     for file in files:
         suffix = Path(file.stem).suffix if file.suffix == ".gz" else file.suffix
         kind = "zarr" if is_zarr(file) else FORMATS.get(suffix.lower())
-        if kind is None or (file.suffix == ".gz" and kind not in ("csv", "svmlight")):
+        if kind is None or (file.suffix == ".gz" and kind not in TEXT_FORMATS):
             raise SourceError(
                 f"{file}: the name does not tell what it holds; pass format='csv' or another, "
                 "or a pattern such as 'folder/*.csv'"
@@ -135,11 +141,26 @@ def text_blocks(file: Path | None, quotes: bool = False) -> Iterator[TextBlock]:
             pending = pending[cut:]
         elif len(pending) > LONGEST_LINE:
             raise SourceError(
-                f"{file or 'standard input'}, line {line}: the line does not end within "
+                f"{name_of(file)}, line {line}: the line does not end within "
                 f"{LONGEST_LINE >> 20} MiB; check for a quote that is not closed"
             )
     if pending:
         yield TextBlock(line, pending)
+
+
+def name_of(file: Path | None) -> str:
+    """Return what messages call a file; None is the standard input."""
+    return "standard input" if file is None else str(file)
+
+
+def line_of_row(block: TextBlock, row: int, comment: bytes = b"\n") -> int:
+    """Return the line of a row, past blank lines and what only a comment stands in."""
+    for number, line in enumerate(block.text.split(b"\n")):
+        if line.partition(comment)[0].strip():
+            if not row:
+                return block.first_line + number
+            row -= 1
+    return block.first_line
 
 
 def _chunks(file: Path | None) -> Iterator[bytes]:

@@ -17,12 +17,13 @@ from sksketch.streams.arrays import ArrayReader, BlocksReader, NpyReader, npz_re
 from sksketch.streams.arrow import ArrowReader
 from sksketch.streams.blocks import BlockSource, is_iterable_of_blocks
 from sksketch.streams.columns import Choice
-from sksketch.streams.files import STDIN, find_files, format_of
+from sksketch.streams.files import STDIN, TEXT_FORMATS, find_files, format_of
 from sksketch.streams.frames import FrameReader, as_frame
 from sksketch.streams.parquet import ParquetReader
 from sksketch.streams.source import Reader, RowSource, is_sparse
 from sksketch.streams.svmlight import SvmlightReader
 from sksketch.streams.text import CsvReader
+from sksketch.streams.vw import VwReader
 from sksketch.streams.zarr import ZarrReader, is_store
 
 
@@ -56,7 +57,8 @@ def open_rows(
         are read in the order of their names.
     target : str, int, list of those, or array, optional
         The columns that become ``y``, by name or position, or the targets themselves. In an
-        ``.npz`` file it is the name of an array. Svmlight files always give their labels.
+        ``.npz`` file it is the name of an array. Svmlight and vw files give their labels, unless
+        this is an empty list.
     columns : list of str or int, optional
         The features, in this order; by default all columns but the targets.
     batch_rows : int, optional
@@ -76,15 +78,19 @@ def open_rows(
     dtype : float32 or float64, optional
         Type of the features; by default float32 if all columns are that narrow, else
         float64. Arrays keep theirs.
-    format : "csv", "parquet", "svmlight", "npy", "npz" or "zarr", optional
-        By default from the name: ``.csv .tsv .parquet .pq .svm .svmlight .libsvm .npy .npz
-        .zarr``, the text formats also with ``.gz``. The standard input is CSV.
+    format : "csv", "parquet", "svmlight", "vw", "npy", "npz" or "zarr", optional
+        By default from the name: ``.csv .tsv .parquet .pq .svm .svmlight .libsvm .vw .npy
+        .npz .zarr``, the text formats also with ``.gz``. The standard input is CSV. "vw" is
+        the text of Vowpal Wabbit, ``label |namespace name:value name ...``; its names are
+        hashed to columns as there, and features of the same column add up. All rows count
+        once: an importance that is not 1 is refused.
     header : bool, optional
         Whether CSV files begin with names; by default they do unless all are numbers.
     delimiter : str, optional
         Between the values of a CSV file; by default a comma, a tab for ``.tsv``.
     n_features : int, optional
-        Columns of svmlight files. Without it they are parsed once more to find out.
+        Columns of svmlight files. Without it they are parsed once more to find out. Columns
+        of vw files, a power of two; by default 262144.
     zero_based : bool or "auto"
         Whether svmlight indices begin at 0. "auto" looks for a zero in all lines, or in the
         first block if ``n_features`` is given.
@@ -152,8 +158,10 @@ def _paths_reader(
 ) -> Reader | None:
     """Return the reader of files, or None for what is no path."""
     if source == STDIN if isinstance(source, str) else False:
-        if wanted not in (None, "csv", "svmlight"):
-            raise ValueError(f"format is {wanted!r}; the standard input is 'csv' or 'svmlight'")
+        if wanted not in (None, *TEXT_FORMATS):
+            raise ValueError(
+                f"format is {wanted!r}; the standard input is 'csv', 'svmlight' or 'vw'"
+            )
         files, kind = None, wanted or "csv"
     elif _is_path(source) or (
         isinstance(source, list | tuple) and source and all(map(_is_path, source))
@@ -166,6 +174,8 @@ def _paths_reader(
         return CsvReader(files, choice, delimiter, header)
     if kind == "svmlight":
         return SvmlightReader(files, choice, n_features, zero_based)
+    if kind == "vw":
+        return VwReader(files, choice, n_features)
     reader: Reader = _BINARY[kind](files or [], choice)
     return reader
 

@@ -13,7 +13,14 @@ from sksketch._typing import Array
 from sksketch.arrays.kernels import kernels
 from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.columns import Choice
-from sksketch.streams.files import TextBlock, fingerprint, text_blocks
+from sksketch.streams.files import (
+    INPUT_IS_READ,
+    TextBlock,
+    fingerprint,
+    line_of_row,
+    name_of,
+    text_blocks,
+)
 from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Piece, skip_rows
 
@@ -45,15 +52,11 @@ class SvmlightReader:
 
     ahead = BLOCKS_AHEAD
     feature_names = None
-    n_targets = 1
 
     def __init__(
         self, files: list[Path] | None, choice: Choice, n_features: int | None, zero_based: Any
     ) -> None:
-        if choice.columns is not None or choice.one_hot or choice.categories:
-            raise ValueError("svmlight files have no named columns; leave columns and one_hot out")
-        if choice.target not in (None, "label"):
-            raise ValueError(f"target is {choice.target!r}; svmlight files have only 'label'")
+        self.n_targets = int(choice.wants_label("svmlight"))
         if zero_based not in (True, False, "auto"):
             raise ValueError(f"zero_based is {zero_based!r}; give True, False or 'auto'")
         if n_features is not None and n_features < 1:
@@ -62,7 +65,7 @@ class SvmlightReader:
             raise ValueError("the standard input is read once; pass n_features for svmlight lines")
         self._files = files
         self._dtype = np.dtype(np.float64 if choice.dtype is None else choice.dtype)
-        self.target_names = ["label"]
+        self.target_names = ["label"] if self.n_targets else None
         self.n_rows: int | None = None
         self._blocks: Iterator[TextBlock] | None = None
         self._first: TextBlock | None = None
@@ -98,10 +101,7 @@ class SvmlightReader:
             pieces = (p for file in files for p in self._pieces(text_blocks(file), file))
             return skip_rows(pieces, start_row)
         if self._blocks is None:
-            raise StreamExhaustedError(
-                "the standard input can be read only once, and it has been read; pipe it again, "
-                "or give a file"
-            )
+            raise StreamExhaustedError(INPUT_IS_READ)
         blocks, first = self._blocks, self._first
         self._blocks = self._first = None
         return skip_rows(self._from_input(first, blocks), start_row)
@@ -116,7 +116,7 @@ class SvmlightReader:
             labels, indptr, indices, data = parse(block, file)
 
             def place(i: int, block: TextBlock = block) -> str:
-                return f"{_name(file)}, line {_line_of_row(block, i)}"
+                return f"{name_of(file)}, line {line_of_row(block, i, b'#')}"
 
             indices -= self._base
             if len(indices) and not 0 <= indices.min() <= indices.max() < self.n_features:
@@ -125,7 +125,7 @@ class SvmlightReader:
                 self._refuse(place(row), int(indices[wrong]) + self._base)
             shape = (len(labels), self.n_features)
             X = sp.csr_array((data.astype(self._dtype, copy=False), indices, indptr), shape=shape)
-            yield Piece(X, labels, place)
+            yield Piece(X, labels if self.n_targets else None, place)
 
     def _refuse(self, where: str, index: int) -> None:
         if index < self._base:
@@ -165,7 +165,7 @@ def parse(block: TextBlock, file: Path | None = None) -> Parsed:
     if code:
         word = _word(block.text, position).decode(errors="replace")[:40]
         raise SourceError(
-            f"{_name(file)}, line {block.first_line + lines}: {COMPLAINTS[code].format(word)}; "
+            f"{name_of(file)}, line {block.first_line + lines}: {COMPLAINTS[code].format(word)}; "
             "repair or remove the line"
         )
     return Parsed(labels[:rows], indptr[: rows + 1], indices[:entries], data[:entries])
@@ -194,17 +194,3 @@ def _word(text: bytes, position: int) -> bytes:
     while end < len(text) and text[end] > 32 and text[end] != 35:
         end += 1
     return text[position:end]
-
-
-def _line_of_row(block: TextBlock, row: int) -> int:
-    """Return the line of a row, past blank lines and comments."""
-    for number, line in enumerate(block.text.split(b"\n")):
-        if line.partition(b"#")[0].strip():
-            if not row:
-                return block.first_line + number
-            row -= 1
-    return block.first_line
-
-
-def _name(file: Path | None) -> str:
-    return "standard input" if file is None else str(file)

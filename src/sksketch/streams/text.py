@@ -13,7 +13,7 @@ import numpy as np
 from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.arrow import as_field, batch_columns, load_pyarrow
 from sksketch.streams.columns import Choice, Field, Layout
-from sksketch.streams.files import TextBlock, fingerprint, text_blocks
+from sksketch.streams.files import INPUT_IS_READ, TextBlock, fingerprint, name_of, text_blocks
 from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Piece, skip_rows
 
@@ -40,12 +40,14 @@ class CsvReader:
         self._blocks: Iterator[TextBlock] | None = text_blocks(first, quotes=True)
         block = next(self._blocks, None)
         if block is None:
-            raise SourceError(f"{_name(first)}: the file is empty; give one with rows")
+            raise SourceError(f"{name_of(first)}: the file is empty; give one with rows")
         head = self._first_row(block)
-        self._header = _has_header(head, _name(first)) if header is None else header
+        self._header = _has_header(head, name_of(first)) if header is None else header
         self._names = head if self._header else [str(i) for i in range(len(head))]
         if len(set(self._names)) < len(head):
-            raise SourceError(f"{_name(first)}, line 1: two columns have the same name; rename one")
+            raise SourceError(
+                f"{name_of(first)}, line 1: two columns have the same name; rename one"
+            )
         self._fields = self._infer(block, first)
         self._layout = self._lay_out(choice, block, first)
         self._pending = block
@@ -61,10 +63,7 @@ class CsvReader:
             self._blocks = None
             return skip_rows(self._from_files(self._files), start_row)
         if self._blocks is None:
-            raise StreamExhaustedError(
-                "the standard input can be read only once, and it has been read; pipe it again, "
-                "or give a file"
-            )
+            raise StreamExhaustedError(INPUT_IS_READ)
         blocks, self._blocks = self._blocks, None
         return skip_rows(self._from_input(blocks), start_row)
 
@@ -99,7 +98,7 @@ class CsvReader:
 
             def place(i: int, first: int = first, plain: bool = plain) -> str:
                 about = "line" if plain else "about line"
-                return f"{_name(file)}, {about} {first + i}"
+                return f"{name_of(file)}, {about} {first + i}"
 
             for part in table.combine_chunks().to_batches():
                 columns = batch_columns(part, layout, place)
@@ -174,7 +173,7 @@ class CsvReader:
 
     def _lay_out(self, choice: Choice, block: TextBlock, file: Path | None) -> Layout:
         try:
-            return Layout(self._fields, choice, _name(file))
+            return Layout(self._fields, choice, name_of(file))
         except SourceError as error:
             # If nearly all of a column is numbers, the others are mistakes: name the first.
             text = [f.name for f in self._fields if f.kind == "text" and repr(f.name) in str(error)]
@@ -204,7 +203,7 @@ class CsvReader:
         for line, row in self._rows(block):
             if not row or line <= skipped:
                 continue
-            where = f"{_name(file)}, line {line}"
+            where = f"{name_of(file)}, line {line}"
             if len(row) != len(names):
                 return SourceError(
                     f"{where}: {len(row)} values where {len(names)} columns are expected; repair "
@@ -217,17 +216,13 @@ class CsvReader:
                         "number; repair the line or leave the column out"
                     )
         reason = " ".join(otherwise.split())[:120]
-        return SourceError(f"{_name(file)}, from line {block.first_line} on: {reason}")
+        return SourceError(f"{name_of(file)}, from line {block.first_line} on: {reason}")
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""
         if self._files is None:
             return {"kind": "standard input"}
         return {"kind": "csv", "files": fingerprint(self._files)}
-
-
-def _name(file: Path | None) -> str:
-    return "standard input" if file is None else str(file)
 
 
 def _has_header(row: list[str], where: str) -> bool:

@@ -2,130 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fractions import Fraction
-from functools import partial
-from typing import Any
-
-import numba
 import numpy as np
 
 from sksketch._typing import Array
-
-
-def _compile(function: Callable[..., Any], fused: bool = True) -> Any:
-    """Compile at the first call, and keep the result for later processes where possible."""
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract"} if fused else False}
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:
-        # Neither the package nor the home directory can be written to.
-        return numba.njit(**options)(function)
-
-
-# Where the rounding error of a product is computed, no product may be fused with a sum.
-_compile_unfused = partial(_compile, fused=False)
-
-
-# Powers of ten as sums of two doubles, for `_decimal`.
-_POWERS = [Fraction(10) ** e for e in range(-300, 281)]
-_HIGH = np.array([float(power) for power in _POWERS])
-_LOW = np.array([float(power - Fraction(float(power))) for power in _POWERS])
-_SPLIT = 2.0**27 + 1.0
-
-
-@_compile_unfused
-def _decimal(text: Array, start: int, complaint: int) -> tuple[int, int, float]:
-    """Return 0, the end and the value of the number at ``start``, correctly rounded.
-
-    Its digits times a power of ten, both in doubled precision, are within 2^-100 of the value,
-    or within 2^-58 if digits had to be left out. Where that does not settle the last bit, and
-    for names such as nan, the code is 1; it is ``complaint`` for what can be no number.
-    """
-    at, n = start, len(text)
-    negative = at < n and text[at] == 45
-    if negative or (at < n and text[at] == 43):
-        at += 1
-    digits, n_digits, exponent = np.uint64(0), 0, 0
-    seen, inexact, point = False, False, False
-    while at < n:
-        letter = text[at]
-        if 48 <= letter <= 57:
-            seen = True
-            if n_digits < 19:
-                digits = digits * np.uint64(10) + np.uint64(letter - 48)
-                n_digits += int(digits > 0)
-                exponent -= point
-            else:
-                inexact = inexact or letter != 48
-                exponent += not point
-        elif letter == 46 and not point:
-            point = True
-        else:
-            break
-        at += 1
-    if seen and at < n and (text[at] == 101 or text[at] == 69):
-        at += 1
-        down = at < n and text[at] == 45
-        if down or (at < n and text[at] == 43):
-            at += 1
-        power, seen = 0, False
-        while at < n and 48 <= text[at] <= 57:
-            power = min(power * 10 + int(text[at]) - 48, 100_000)
-            seen = True
-            at += 1
-        exponent += -power if down else power
-    stop = at
-    while stop < n and text[stop] > 32 and text[stop] != 35:
-        stop += 1
-    if not seen or stop > at:
-        # nan, inf and their like are for the caller to read; nothing else has only letters.
-        name = start + (start < n and (text[start] == 45 or text[start] == 43))
-        named = stop > name
-        for i in range(name, stop):
-            named = named and (65 <= text[i] <= 90 or 97 <= text[i] <= 122)
-        return (1 if named and not seen else complaint), stop, 0.0
-    if digits == 0:
-        return 0, stop, -0.0 if negative else 0.0
-    if exponent < -300 or exponent > 260:
-        return 1, stop, 0.0
-    high = np.float64(digits)
-    low = np.float64(np.int64(digits - np.uint64(high)))
-    if digits < np.uint64(1 << 53) and -22 <= exponent <= 22:
-        value = high * _HIGH[300 + exponent] if exponent >= 0 else high / _HIGH[300 - exponent]
-        return (1 if inexact else 0), stop, -value if negative else value
-    ten, rest = _HIGH[300 + exponent], _LOW[300 + exponent]
-    # The product of two doubles and its rounding error, after Dekker.
-    product = high * ten
-    a, b = high * _SPLIT, ten * _SPLIT
-    a, b = a - (a - high), b - (b - ten)
-    error = ((a * b - product) + a * (ten - b) + (high - a) * b) + (high - a) * (ten - b)
-    error += high * rest + low * ten
-    value = product + error
-    doubt = abs(product) * (2.0**-58 if inexact else 2.0**-100)
-    settled = value > 1e-290 and product + (error - doubt) == product + (error + doubt)
-    return (0 if settled else 1), stop, -value if negative else value
-
-
-@_compile
-def _index(text: Array, start: int) -> tuple[int, int, int]:
-    """Return 0, the position after the colon and the index at ``start``, or what is wrong."""
-    at, index = start, 0
-    while at < len(text) and 48 <= text[at] <= 57:
-        index = min(index * 10 + int(text[at]) - 48, 1 << 31)
-        at += 1
-    if at < len(text) and text[at] == 58:
-        return (4 if at == start or index >= 1 << 31 else 0), at + 1, index
-    while at < len(text) and text[at] > 32 and text[at] != 35 and text[at] != 58:
-        at += 1
-    return (4 if at < len(text) and text[at] == 58 else 3), at, 0
-
+from sksketch.arrays.kernels.words import (
+    column_index,
+    compiled,
+    decimal,
+    hash_of,
+    settled,
+    word_end,
+)
 
 # Loops run over slices of rows: only then does the compiler see that they do not wrap around,
 # and uses vector instructions.
 
 
-@_compile
+@compiled
 def normal_csr_inplace(
     image: Array,
     pull: Array,
@@ -158,7 +51,7 @@ def normal_csr_inplace(
                 target[k] += value * t[k]
 
 
-@_compile
+@compiled
 def outer_csr_inplace(
     total: Array, columns: Array, indptr: Array, indices: Array, data: Array
 ) -> None:
@@ -172,7 +65,7 @@ def outer_csr_inplace(
                 target[i] += value * column[i]
 
 
-@_compile
+@compiled
 def parse_svmlight_inplace(
     progress: Array, labels: Array, indptr: Array, indices: Array, data: Array, text: Array
 ) -> None:
@@ -206,7 +99,7 @@ def parse_svmlight_inplace(
             at += 1
             continue
         if not begun:
-            code, stop, labels[rows] = _decimal(text, at, 2)
+            code, stop, labels[rows] = decimal(text, at, n, 2)
             if code < 2:
                 begun = True
                 indptr[rows + 1] = entries
@@ -217,11 +110,11 @@ def parse_svmlight_inplace(
             while stop < n and text[stop] > 32 and text[stop] != 35:
                 stop += 1
         else:
-            code, stop, index = _index(text, at)
+            code, stop, index = column_index(text, at)
             if code == 0 and entries > progress[3] and index <= indices[entries - 1]:
                 code = 6
             if code == 0:
-                code, stop, data[entries] = _decimal(text, stop, 5)
+                code, stop, data[entries] = decimal(text, stop, n, 5)
                 if code < 2:
                     indices[entries] = index
                     entries += 1
@@ -232,7 +125,88 @@ def parse_svmlight_inplace(
     progress[0], progress[1], progress[2] = code, at, rows
 
 
-@_compile
+@compiled
+def parse_vw_inplace(
+    progress: Array,
+    labels: Array,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    text: Array,
+    mask: int,
+    odd_at: Array,
+    odd_values: Array,
+) -> None:
+    """Read lines ``label importance initial 'tag |space:scale name:value ...`` into CSR arrays."""
+    at, n = progress[1], len(text)
+    while at < n:
+        end, bar = at, -1
+        while end < n and text[end] != 10:
+            if text[end] == 124 and bar < 0:
+                bar = end
+            end += 1
+        code, order, label = 0, 0, np.nan
+        while True:
+            while at < end and text[at] <= 32:
+                at += 1
+            if at in (end, bar):
+                break
+            stop = word_end(text, at, end, 124)
+            tag = text[at] == 39 or stop == bar
+            if bar < 0:
+                code = 3
+            elif order > 2 + tag:
+                code = 4
+            elif tag:
+                order = 4
+            else:
+                code, number = settled(text, at, stop, 5 + order, odd_at, odd_values)
+                if order == 0:
+                    label = number
+                elif code == 0 and number != (1.0 if order == 1 else 0.0):
+                    code = 5 + order
+                order += 1
+            if code:
+                progress[0], progress[1] = code, at
+                return
+            at = stop
+        entries, seed, scale, nameless = progress[3], 0, 1.0, 0
+        while at < end:
+            if text[at] <= 32:
+                at += 1
+                continue
+            opens = text[at] == 124
+            at += opens
+            name = word_end(text, at, end, 58)
+            stop, number = name, 1.0
+            if name < end and text[name] == 58:
+                stop = word_end(text, name + 1, end, 124)
+                code, number = settled(text, name + 1, stop, 8, odd_at, odd_values)
+                if code:
+                    progress[0], progress[1] = code, name + 1
+                    return
+            if opens:
+                seed, scale, nameless = hash_of(text, at, name, 0), number, 0
+            else:
+                column = hash_of(text, at, name, seed)
+                if name == at:
+                    column += nameless
+                    nameless += 1
+                indices[entries] = column & mask
+                data[entries] = number * scale
+                entries += 1
+            at = stop
+        if bar >= 0:
+            labels[progress[2]] = label
+            progress[2] += 1
+            indptr[progress[2]] = progress[3] = entries
+        progress[4] += 1
+        at = end + 1
+        progress[1] = min(at, n)
+    progress[0] = 0
+
+
+@compiled
 def scatter_csr_inplace(
     total: Array, positions: Array, signs: Array, indptr: Array, indices: Array, data: Array
 ) -> None:
@@ -244,7 +218,7 @@ def scatter_csr_inplace(
             target[np.uintp(indices[k])] += sign * data[k]
 
 
-@_compile
+@compiled
 def scatter_rows_inplace(total: Array, positions: Array, signs: Array, rows: Array) -> None:
     """Add ``signs[t] * rows[t]`` to the row ``positions[t]`` of ``total``, row after row."""
     for t in range(len(positions)):
@@ -254,7 +228,7 @@ def scatter_rows_inplace(total: Array, positions: Array, signs: Array, rows: Arr
             target[j] += sign * source[j]
 
 
-@_compile
+@compiled
 def walsh_hadamard_inplace(rows: Array) -> None:
     """Replace rows, a power of two of them, by H rows, two stages in one pass."""
     n_rows, n_features = rows.shape

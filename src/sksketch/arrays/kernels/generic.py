@@ -6,6 +6,7 @@ duplicates. ``indptr`` may be a stretch of the whole, so that no rows need be co
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -90,6 +91,106 @@ def parse_svmlight_inplace(
         if line.strip():
             progress[2] += 1
             indptr[progress[2]] = progress[3] = entries
+
+
+def parse_vw_inplace(
+    progress: Array,
+    labels: Array,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    text: Array,
+    mask: int,
+    odd_at: Array,
+    odd_values: Array,
+) -> None:
+    """Read lines ``label importance initial 'tag |space:scale name:value ...`` into CSR arrays.
+
+    ``progress`` is that of the other parser. The column of an entry is its name hashed with its
+    space, in the bits of ``mask``; entries stay in the order of the line, and equal columns
+    apart. A line without label has the label NaN. Codes: 3 a line without bar, 4 too many words
+    before it, 5 the label, 6 an importance that is not 1, 7 an initial prediction that is not
+    0, 8 a value or scale. (A negative code, which only the compiled kernel gives: that number
+    needs more care; put its position and value into ``odd_at`` and ``odd_values`` and call
+    again from the start of the line.)
+    """
+    raw = text.tobytes()
+    while progress[1] < len(raw):
+        start = int(progress[1])
+        stop = raw.find(b"\n", start) + 1 or len(raw)
+        code, place, label, entries = _vw_line(raw[start:stop].replace(b"\n", b" "))
+        if code:
+            progress[0], progress[1] = code, start + place
+            return
+        if entries is not None:
+            first = progress[3]
+            for i, (column, value) in enumerate(entries):
+                indices[first + i], data[first + i] = column & mask, value
+            labels[progress[2]] = label
+            progress[2] += 1
+            indptr[progress[2]] = progress[3] = first + len(entries)
+        progress[4] += 1
+        progress[1] = stop
+    progress[0] = 0
+
+
+def _vw_line(line: bytes) -> tuple[int, int, float, list[tuple[int, float]] | None]:
+    """Return code, position, label and entries of a line; None for entries if it is blank."""
+    head, bar, _ = line.partition(b"|")
+    words = list(re.finditer(rb"[^\x00- ]+", head))
+    if not bar:
+        return (3, words[0].start(), 0.0, None) if words else (0, 0, 0.0, None)
+    label, order = math.nan, 0
+    for word in words:
+        tag = word[0].startswith(b"'") or word.end() == len(head)
+        if order > 2 + tag:
+            return 4, word.start(), 0.0, None
+        if tag:
+            order = 4
+            continue
+        code, number = _number(word[0], 5 + order)
+        if code or (order and number != 2 - order):
+            return 5 + order, word.start(), 0.0, None
+        label, order = (label if order else number), order + 1
+    entries: list[tuple[int, float]] = []
+    seed, scale, nameless = 0, 1.0, 0
+    for word in re.finditer(rb"(\|?)([^\x00- |:]*)(:?)([^\x00- |]*)", line[len(head) :]):
+        opens, name, colon, value = word.groups()
+        code, number = _number(value, 8) if colon else (0, 1.0)
+        if code:
+            return code, len(head) + word.start(4), 0.0, None
+        if opens:
+            seed, scale, nameless = _hash(name, 0), number, 0
+        elif word[0]:
+            entries.append((_hash(name, seed) + (0 if name else nameless), number * scale))
+            nameless += not name
+    return 0, 0, label, entries
+
+
+def _hash(name: bytes, seed: int) -> int:
+    """Return ``seed`` plus the whole number that a name is, or else its MurmurHash3.
+
+    Without a name there is only the seed. Both are as in Vowpal Wabbit.
+    """
+    if not name or re.fullmatch(rb"[0-9]+", name):
+        return (seed + int(name or b"0")) % 2**32
+    whole = len(name) // 4 * 4
+    pieces = [int.from_bytes(name[i : i + 4], "little") for i in range(0, whole, 4)]
+    found = seed
+    for piece in pieces:
+        found = (_rotated(found ^ _scrambled(piece), 13) * 5 + 0xE6546B64) % 2**32
+    found ^= _scrambled(int.from_bytes(name[whole:], "little")) ^ len(name)
+    found = (found ^ found >> 16) * 0x85EBCA6B % 2**32
+    found = (found ^ found >> 13) * 0xC2B2AE35 % 2**32
+    return found ^ found >> 16
+
+
+def _scrambled(piece: int) -> int:
+    return _rotated(piece * 0xCC9E2D51 % 2**32, 15) * 0x1B873593 % 2**32
+
+
+def _rotated(number: int, bits: int) -> int:
+    return (number << bits | number >> (32 - bits)) % 2**32
 
 
 def _number(word: bytes, complaint: int) -> tuple[int, float]:

@@ -13,6 +13,9 @@ def jit(function: Function) -> Function:
 
     Products may be fused with sums. Nothing else is reordered, so equal arguments give equal
     bits wherever the function is called from.
+
+    What is kept on disk follows changes of the function's own file only: after an edit of a
+    kernel that others call, remove ``arrays/kernels/__pycache__``.
     """
     try:
         import numba

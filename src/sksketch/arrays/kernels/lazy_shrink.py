@@ -125,7 +125,8 @@ def learn_rows(
     V, values, W = np.empty((N, N)), np.empty(N), np.empty((N, N))
     T_map, whole = np.empty((1, D, D)), np.empty((1, D, D))
     work, spare = np.empty((4, N)), np.empty((2, D))
-    order, bins = np.empty(len(C), np.int64), np.empty(S + 4, np.int64)
+    order, bins = np.empty((2, len(C)), np.int32), np.empty(S + 4, np.int64)
+    slots = np.empty(len(ids), np.int32)
     loaded = start
     for i in range(start, n_rows):
         first, last = indptr[i], indptr[i + 1]
@@ -134,14 +135,15 @@ def learn_rows(
             # The features of all rows before the next shrink, whatever they turn out to do.
             stop = min(n_rows, i + N - k)
             loaded += load_rows(
-                indptr, ids, i, stop, R, place, C, Cp, cached, maps, counters, order, bins, spare, S
+                *(indptr, ids, slots, i, stop, R, place, C, Cp, cached, maps, counters),
+                *(order, bins, spare, S),
             )
             if loaded == i:
                 return i
         pending = max(k - ell, 0)
         if k >= ell and pend_start[pending] + last - first > len(pend_slot):
             return i
-        raw = project_rows(indptr, ids, data, i, place, C, Cp, b, ell)
+        raw = project_rows(first, last, slots, data, C, Cp, b, ell)
         for r in range(k):
             Bx[r] = b[r] if r < ell else b[D + r - ell]
             raw += beta[r] * Bx[r]
@@ -182,11 +184,11 @@ def learn_rows(
             L[k, k] = math.sqrt(grown)
             if k < ell:
                 for p in range(first, last):
-                    C[place[ids[p], 1], k] = c * data[p]
+                    C[slots[p], k] = c * data[p]
             else:
                 at = pend_start[pending]
                 for p in range(first, last):
-                    slot = place[ids[p], 1]
+                    slot = slots[p]
                     Cp[slot, pending] = c * data[p]
                     pend_slot[at] = slot
                     pend_value[at] = c * data[p]
@@ -199,7 +201,7 @@ def learn_rows(
                 move -= pull / grown
                 sums[STEPS] += pull * pull * q / grown
         for p in range(first, last):
-            C[place[ids[p], 1], ell] += move * data[p]
+            C[slots[p], ell] += move * data[p]
         _move(sums, u, beta, h, Bx, k, move, raw, norm2, alpha)
         if slope == 0.0:
             continue

@@ -79,17 +79,7 @@ def shrink_buffer(
     T_map[0, ell, ell] = 1.0
     n_cached = counters[CACHED]
     for slot in range(0, n_cached, 2):
-        pair_times_map(
-            C,
-            slot,
-            min(slot + 1, n_cached - 1),
-            T_map,
-            0,
-            C,
-            slot,
-            min(slot + 1, n_cached - 1),
-            spare,
-        )
+        pair_times_map(C, slot, min(slot + 1, n_cached - 1), T_map, 0, spare)
     for row in range(ell, N):
         for p in range(pend_start[row - ell], pend_start[row - ell + 1]):
             slot, value = pend_slot[p], pend_value[p]

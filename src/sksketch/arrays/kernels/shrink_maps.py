@@ -14,29 +14,19 @@ from sksketch.arrays.kernels.layout import BASE
 
 
 @jit
-def pair_times_map(
-    source: Array,
-    i: int,
-    ii: int,
-    maps: Array,
-    node: int,
-    out: Array,
-    o: int,
-    oo: int,
-    spare: Array,
-) -> None:
-    """Write rows ``i`` and ``ii`` of ``source`` times one of the maps to two rows of ``out``.
+def pair_times_map(rows: Array, i: int, ii: int, maps: Array, node: int, spare: Array) -> None:
+    """Multiply rows ``i`` and ``ii`` by one of the maps.
 
     Always in the same order, so that the bits do not depend on which rows come together. They
     may be the same row.
     """
-    D = out.shape[1]
+    D = rows.shape[1]
     for j in range(D):
         spare[0, j] = 0.0
         spare[1, j] = 0.0
     for k in range(0, D, 4):
-        a, b, c, d = source[i, k], source[i, k + 1], source[i, k + 2], source[i, k + 3]
-        e, f, g, h = source[ii, k], source[ii, k + 1], source[ii, k + 2], source[ii, k + 3]
+        a, b, c, d = rows[i, k], rows[i, k + 1], rows[i, k + 2], rows[i, k + 3]
+        e, f, g, h = rows[ii, k], rows[ii, k + 1], rows[ii, k + 2], rows[ii, k + 3]
         for j in range(D):
             one, two = spare[0, j], spare[1, j]
             one += a * maps[node, k, j]
@@ -50,8 +40,8 @@ def pair_times_map(
             spare[0, j] = one
             spare[1, j] = two
     for j in range(D):
-        out[o, j] = spare[0, j]
-        out[oo, j] = spare[1, j]
+        rows[i, j] = spare[0, j]
+        rows[ii, j] = spare[1, j]
 
 
 @jit
@@ -77,32 +67,19 @@ def node_of(version: int, now: int, S: int, level: int) -> int:
 
 @jit
 def catch_up(
-    source: Array,
-    i: int,
-    ii: int,
-    version: int,
-    now: int,
-    S: int,
-    maps: Array,
-    out: Array,
-    o: int,
-    oo: int,
-    spare: Array,
+    rows: Array, i: int, ii: int, version: int, now: int, S: int, maps: Array, spare: Array
 ) -> None:
-    """Write two feature rows of one earlier version, brought to ``now``, to rows of ``out``."""
+    """Bring two feature rows of one earlier version to ``now``."""
     if version == now:
-        for j in range(out.shape[1]):
-            out[o, j] = source[i, j]
-            out[oo, j] = source[ii, j]
         return
-    pair_times_map(source, i, ii, maps, version, out, o, oo, spare)
+    pair_times_map(rows, i, ii, maps, version, spare)
     first, size = S, BASE
     end = (version // BASE + 1) * BASE
     while end < now:
         # Of completed blocks, the last one of a larger block ends where that ends.
         block = version // size
         if (block + 1) % BASE != 0:
-            pair_times_map(out, o, oo, maps, first + block, out, o, oo, spare)
+            pair_times_map(rows, i, ii, maps, first + block, spare)
         first += S // size
         size *= BASE
         end = (version // size + 1) * size
@@ -127,7 +104,7 @@ def push_map(maps: Array, T_map: Array, now: int, S: int, spare: Array) -> None:
                         maps[node, r, j] = T_map[0, r, j]
                         maps[node, r + 1, j] = T_map[0, r + 1, j]
                 else:
-                    pair_times_map(maps[node], r, r + 1, T_map, 0, maps[node], r, r + 1, spare)
+                    pair_times_map(maps[node], r, r + 1, T_map, 0, spare)
         first += S // size
         size = around
         level += 1
@@ -160,7 +137,7 @@ def flush(
             _compose(maps, v, S, whole, spare)
             for n in range(start, counts[v], 2):
                 one, two = order[n], order[min(n + 1, counts[v] - 1)]
-                pair_times_map(R, one, two, whole, 0, R, one, two, spare)
+                pair_times_map(R, one, two, whole, 0, spare)
         start = counts[v]
     for feature in range(n_features):
         if place[feature, 0] >= 0:
@@ -181,5 +158,5 @@ def _compose(maps: Array, version: int, now: int, whole: Array, spare: Array) ->
             if node == -2:
                 break
             if node >= 0:
-                pair_times_map(whole[0], r, r + 1, maps, node, whole[0], r, r + 1, spare)
+                pair_times_map(whole[0], r, r + 1, maps, node, spare)
             level += 1

@@ -51,40 +51,37 @@ def eigen_inplace(A: Array, V: Array, values: Array, work: Array) -> None:
 def _tridiagonalise(A: Array, V: Array, diagonal: Array, work: Array) -> None:
     """Leave Q' in ``V``, and Q'AQ in ``diagonal`` and the first row of ``work``.
 
-    The reflections I - 2 v v' / v'v are kept in the columns of ``A`` that they have cleared.
+    The reflections I - 2 v v' / v'v are kept in the columns of ``A`` that they have cleared. Loops
+    run over whole rows, also where they are zero: equal lengths are what processors like.
     """
     n = len(A)
-    off, scale, product, mixed = work[0], work[1], work[2], work[3]
+    off, scale, product, v = work[0], work[1], work[2], work[3]
     for k in range(n - 2):
         length = 0.0
-        for i in range(k + 1, n):
-            length += A[i, k] * A[i, k]
+        for i in range(n):
+            v[i] = A[i, k] if i > k else 0.0
+            length += v[i] * v[i]
         length = math.sqrt(length)
         if length == 0.0:
             off[k], scale[k] = 0.0, 0.0
             continue
-        first = A[k + 1, k]
+        first = v[k + 1]
         off[k] = -length if first > 0.0 else length
-        A[k + 1, k] = first - off[k]
-        # v'v = 2 length (length + |first|), of which this is 2 over it.
+        v[k + 1] = first - off[k]
+        A[k + 1, k] = v[k + 1]
+        # v'v = 2 length (length + |first|), and this is 2 over it.
         scale[k] = 1.0 / (length * (length + abs(first)))
-        for j in range(k + 1, n):
-            product[j] = 0.0
-        for i in range(k + 1, n):
-            part = scale[k] * A[i, k]
-            for j in range(k + 1, n):
-                product[j] += part * A[i, j]
+        _combine_rows(A, k + 1, v, scale[k], product)
         inner = 0.0
         for i in range(k + 1, n):
-            inner += product[i] * A[i, k]
+            inner += product[i] * v[i]
         inner *= 0.5 * scale[k]
+        for i in range(n):
+            product[i] = product[i] - inner * v[i] if i > k else 0.0
         for i in range(k + 1, n):
-            product[i] -= inner * A[i, k]
-            mixed[i] = A[i, k]
-        for i in range(k + 1, n):
-            a, b = mixed[i], product[i]
-            for j in range(k + 1, n):
-                A[i, j] -= a * product[j] + b * mixed[j]
+            a, b = v[i], product[i]
+            for j in range(n):
+                A[i, j] -= a * product[j] + b * v[j]
     if n > 1:
         off[n - 2] = A[n - 1, n - 2]
     off[n - 1] = 0.0
@@ -97,19 +94,40 @@ def _tridiagonalise(A: Array, V: Array, diagonal: Array, work: Array) -> None:
     for k in range(n - 3, -1, -1):
         if scale[k] == 0.0:
             continue
-        for j in range(k + 1, n):
-            product[j] = 0.0
+        for i in range(n):
+            v[i] = A[i, k]
+        _combine_rows(V, k + 1, v, 1.0, product)
         for i in range(k + 1, n):
-            part = A[i, k]
-            for j in range(k + 1, n):
-                product[j] += part * V[i, j]
-        for i in range(k + 1, n):
-            part = scale[k] * A[i, k]
-            for j in range(k + 1, n):
+            part = scale[k] * v[i]
+            for j in range(n):
                 V[i, j] -= part * product[j]
     for i in range(n):
         for j in range(i):
             V[i, j], V[j, i] = V[j, i], V[i, j]
+
+
+@jit
+def _combine_rows(A: Array, start: int, v: Array, factor: float, out: Array) -> None:
+    """Write the sum of v_i times row i of ``A``, from row ``start`` on, times a factor."""
+    n = len(A)
+    for j in range(n):
+        out[j] = 0.0
+    i = start
+    while i + 4 <= n:
+        a, b, c, d = factor * v[i], factor * v[i + 1], factor * v[i + 2], factor * v[i + 3]
+        for j in range(n):
+            total = out[j]
+            total += a * A[i, j]
+            total += b * A[i + 1, j]
+            total += c * A[i + 2, j]
+            total += d * A[i + 3, j]
+            out[j] = total
+        i += 4
+    while i < n:
+        a = factor * v[i]
+        for j in range(n):
+            out[j] += a * A[i, j]
+        i += 1
 
 
 @jit
@@ -141,7 +159,8 @@ def _diagonalise(V: Array, diagonal: Array, off: Array) -> None:
                     off[last] = 0.0
                     split = True
                     break
-                sine, cosine = far / radius, bulge / radius
+                inverse = 1.0 / radius
+                sine, cosine = far * inverse, bulge * inverse
                 bulge = diagonal[i + 1] - moved
                 radius = (diagonal[i] - bulge) * sine + 2.0 * cosine * near
                 moved = sine * radius

@@ -1,0 +1,175 @@
+"""What the compiled parsers of text are made of: numbers, indices, hashes and ends of words.
+
+Numba looks only at the file of the function that is called to see whether what it keeps on disk
+is still good: after a change here, touch ``compiled.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numba
+import numpy as np
+
+from sksketch._typing import Array
+
+
+def compiled(function: Callable[..., Any], fused: bool = True) -> Any:
+    """Compile at the first call, and keep the result for later processes where possible."""
+    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract"} if fused else False}
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:
+        # Neither the package nor the home directory can be written to.
+        return numba.njit(**options)(function)
+
+
+# Where the rounding error of a product is computed, no product may be fused with a sum.
+compiled_unfused = partial(compiled, fused=False)
+
+
+# Powers of ten as sums of two doubles, for `decimal`.
+_POWERS = [Fraction(10) ** e for e in range(-300, 281)]
+_HIGH = np.array([float(power) for power in _POWERS])
+_LOW = np.array([float(power - Fraction(float(power))) for power in _POWERS])
+_SPLIT = 2.0**27 + 1.0
+
+
+@compiled_unfused
+def decimal(text: Array, start: int, n: int, complaint: int) -> tuple[int, int, float]:
+    """Return 0, the end and the value of the number at ``start``, correctly rounded.
+
+    It ends before a blank, a number sign or ``n``. Its digits times a power of ten, both in
+    doubled precision, are within 2^-100 of the value, or within 2^-58 if digits had to be left
+    out. Where that does not settle the last bit, and for names such as nan, the code is 1; it
+    is ``complaint`` for what can be no number.
+    """
+    at = start
+    negative = at < n and text[at] == 45
+    if negative or (at < n and text[at] == 43):
+        at += 1
+    digits, n_digits, exponent = np.uint64(0), 0, 0
+    seen, inexact, point = False, False, False
+    while at < n:
+        letter = text[at]
+        if 48 <= letter <= 57:
+            seen = True
+            if n_digits < 19:
+                digits = digits * np.uint64(10) + np.uint64(letter - 48)
+                n_digits += int(digits > 0)
+                exponent -= point
+            else:
+                inexact = inexact or letter != 48
+                exponent += not point
+        elif letter == 46 and not point:
+            point = True
+        else:
+            break
+        at += 1
+    if seen and at < n and (text[at] == 101 or text[at] == 69):
+        at += 1
+        down = at < n and text[at] == 45
+        if down or (at < n and text[at] == 43):
+            at += 1
+        power, seen = 0, False
+        while at < n and 48 <= text[at] <= 57:
+            power = min(power * 10 + int(text[at]) - 48, 100_000)
+            seen = True
+            at += 1
+        exponent += -power if down else power
+    stop = at
+    while stop < n and text[stop] > 32 and text[stop] != 35:
+        stop += 1
+    if not seen or stop > at:
+        # nan, inf and their like are for the caller to read; nothing else has only letters.
+        name = start + (start < n and (text[start] == 45 or text[start] == 43))
+        named = stop > name
+        for i in range(name, stop):
+            named = named and (65 <= text[i] <= 90 or 97 <= text[i] <= 122)
+        return (1 if named and not seen else complaint), stop, 0.0
+    if digits == 0:
+        return 0, stop, -0.0 if negative else 0.0
+    if exponent < -300 or exponent > 260:
+        return 1, stop, 0.0
+    high = np.float64(digits)
+    low = np.float64(np.int64(digits - np.uint64(high)))
+    if digits < np.uint64(1 << 53) and -22 <= exponent <= 22:
+        value = high * _HIGH[300 + exponent] if exponent >= 0 else high / _HIGH[300 - exponent]
+        return (1 if inexact else 0), stop, -value if negative else value
+    ten, rest = _HIGH[300 + exponent], _LOW[300 + exponent]
+    # The product of two doubles and its rounding error, after Dekker.
+    product = high * ten
+    a, b = high * _SPLIT, ten * _SPLIT
+    a, b = a - (a - high), b - (b - ten)
+    error = ((a * b - product) + a * (ten - b) + (high - a) * b) + (high - a) * (ten - b)
+    error += high * rest + low * ten
+    value = product + error
+    doubt = abs(product) * (2.0**-58 if inexact else 2.0**-100)
+    settled = value > 1e-290 and product + (error - doubt) == product + (error + doubt)
+    return (0 if settled else 1), stop, -value if negative else value
+
+
+@compiled
+def column_index(text: Array, start: int) -> tuple[int, int, int]:
+    """Return 0, the position after the colon and the index at ``start``, or what is wrong."""
+    at, index = start, 0
+    while at < len(text) and 48 <= text[at] <= 57:
+        index = min(index * 10 + int(text[at]) - 48, 1 << 31)
+        at += 1
+    if at < len(text) and text[at] == 58:
+        return (4 if at == start or index >= 1 << 31 else 0), at + 1, index
+    while at < len(text) and text[at] > 32 and text[at] != 35 and text[at] != 58:
+        at += 1
+    return (4 if at < len(text) and text[at] == 58 else 3), at, 0
+
+
+@compiled
+def hash_of(text: Array, start: int, stop: int, seed: int) -> int:
+    """Return ``seed`` plus the whole number that a word is, or else its MurmurHash3."""
+    at, number, low = start, 0, 0xFFFFFFFF
+    while at < stop and 48 <= text[at] <= 57:
+        number = (10 * number + int(text[at]) - 48) & low
+        at += 1
+    if at == stop:
+        return (seed + number) & low
+    found, at = seed, start
+    while at < stop:
+        # Four bytes make a piece, the first the lowest; the last piece may be shorter.
+        piece, whole = 0, at + 4 <= stop
+        for i in range(4 if whole else stop - at):
+            piece |= int(text[at + i]) << (8 * i)
+        piece = (piece * 0xCC9E2D51) & low
+        found ^= ((piece << 15 | piece >> 17) * 0x1B873593) & low
+        if whole:
+            found = (((found << 13 | found >> 19) & low) * 5 + 0xE6546B64) & low
+        at += 4
+    found ^= stop - start
+    found = ((found ^ found >> 16) * 0x85EBCA6B) & low
+    found = ((found ^ found >> 13) * 0xC2B2AE35) & low
+    return found ^ found >> 16
+
+
+@compiled
+def settled(
+    text: Array, start: int, stop: int, complaint: int, odd_at: Array, odd_values: Array
+) -> tuple[int, float]:
+    """Return 0 and the number in a stretch of text, or the complaint; minus it if unsettled."""
+    code, end, value = decimal(text, start, stop, complaint)
+    if code == 1:
+        for i in range(len(odd_at)):
+            if odd_at[i] == start:
+                return 0, odd_values[i]
+        return -complaint, 0.0
+    return (complaint if end < stop else code), value
+
+
+@compiled
+def word_end(text: Array, start: int, stop: int, colon: int) -> int:
+    """Return the end of what begins at ``start``: at a blank, bar or ``colon``, or at ``stop``."""
+    at = start
+    while at < stop and text[at] > 32 and text[at] != 124 and text[at] != colon:
+        at += 1
+    return at

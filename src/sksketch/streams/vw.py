@@ -1,0 +1,143 @@
+"""Vowpal Wabbit text: blocks of lines, their features hashed by a compiled kernel to CSR rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from sksketch._typing import Array
+from sksketch.arrays.kernels import kernels
+from sksketch.exceptions import SourceError, StreamExhaustedError
+from sksketch.streams.columns import Choice
+from sksketch.streams.files import (
+    INPUT_IS_READ,
+    TextBlock,
+    fingerprint,
+    line_of_row,
+    name_of,
+    text_blocks,
+)
+from sksketch.streams.prefetch import BLOCKS_AHEAD
+from sksketch.streams.source import Piece, skip_rows
+
+# As many as Vowpal Wabbit has unless it is told otherwise.
+N_FEATURES = 2**18
+LONGEST_WORD = 1000
+
+COMPLAINTS = {
+    3: "there is no bar in the line that begins with {!r}; write 'label | name:value ...'",
+    4: "{!r} is too much before the bar; write 'label importance initial 'tag |'",
+    5: "the label {!r} is not a number; repair or remove the line",
+    6: "the importance {!r} is not 1, and rows have no weights here; repeat or remove the line",
+    7: "the initial prediction {!r} is not 0, and none is used here; remove it",
+    8: "the value of {!r} is not a number; repair or remove the line",
+}
+
+
+class Parsed(NamedTuple):
+    """The rows of one block of lines, entries in the order of the line."""
+
+    labels: Array
+    indptr: Array
+    indices: Array
+    data: Array
+
+
+class VwReader:
+    """The rows of Vowpal Wabbit's text files, or of the standard input (``files`` is None).
+
+    The column of a feature is the 32-bit MurmurHash3 of its name, seeded with that of its
+    namespace, in the lowest bits; a name that is a whole number is added to the seed instead,
+    which is 0 without a namespace. These are the columns of Vowpal Wabbit itself.
+    """
+
+    ahead = BLOCKS_AHEAD
+    feature_names = None
+    n_rows = None
+
+    def __init__(self, files: list[Path] | None, choice: Choice, n_features: int | None) -> None:
+        self.n_targets = int(choice.wants_label("vw"))
+        self.target_names = ["label"] if self.n_targets else None
+        self.n_features = N_FEATURES if n_features is None else n_features
+        if not 1 <= self.n_features <= 2**31 or self.n_features & (self.n_features - 1):
+            raise ValueError(
+                f"n_features is {n_features}; names are hashed to a power of two of them, such "
+                f"as {N_FEATURES}"
+            )
+        self._files, self._is_read = files, False
+        self._dtype = np.dtype(np.float64 if choice.dtype is None else choice.dtype)
+
+    def read(self, start_row: int) -> Iterator[Piece]:
+        """Give the rows after the first ``start_row``, by reading from the start."""
+        if self._files is None and self._is_read:
+            raise StreamExhaustedError(INPUT_IS_READ)
+        self._is_read = True
+        files: list[Path | None] = [None] if self._files is None else [*self._files]
+        return skip_rows((piece for file in files for piece in self._pieces(file)), start_row)
+
+    def _pieces(self, file: Path | None) -> Iterator[Piece]:
+        for block in text_blocks(file):
+            labels, indptr, indices, data = parse(block, self.n_features, file)
+
+            def place(i: int, block: TextBlock = block) -> str:
+                return f"{name_of(file)}, line {line_of_row(block, i)}"
+
+            shape = (len(labels), self.n_features)
+            X = sp.csr_array((data.astype(self._dtype, copy=False), indices, indptr), shape=shape)
+            X.sum_duplicates()
+            yield Piece(X, labels if self.n_targets else None, place)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what tells the files."""
+        if self._files is None:
+            return {"kind": "standard input"}
+        return {"kind": "vw", "files": fingerprint(self._files)}
+
+
+def parse(block: TextBlock, n_features: int = N_FEATURES, file: Path | None = None) -> Parsed:
+    """Parse whole lines ``label |space name:value ...``; an error names file and line.
+
+    >>> rows = parse(TextBlock(1, b"1 'first | 3:0.5 7 |user:2 7 name"))
+    >>> rows.labels, rows.indices[:2], rows.data
+    (array([1.]), array([3, 7], dtype=int32), array([0.5, 1. , 2. , 2. ]))
+    """
+    text = np.frombuffer(block.text, np.uint8)
+    # No feature without a blank before it.
+    n_lines, n_entries = block.text.count(b"\n") + 1, np.count_nonzero(text <= 32)
+    labels, data = np.empty(n_lines), np.empty(n_entries)
+    indices, indptr = np.empty(n_entries, np.int32), np.zeros(n_lines + 1, np.int32)
+    progress = np.zeros(5, np.int64)
+    odd: dict[int, float] = {}
+    run = kernels().parse_vw_inplace
+    while True:
+        odd_at, odd_values = np.array([*odd], np.int64), np.array([*odd.values()])
+        run(progress, labels, indptr, indices, data, text, n_features - 1, odd_at, odd_values)
+        code, position, rows, entries, lines = progress.tolist()
+        if code >= 0:
+            break
+        # A number that needs more care: its line is read again with the number known.
+        start = block.text.rfind(b"\n", 0, position) + 1
+        word = _word(block.text, position).rpartition(b":")[2]
+        try:
+            odd = {at: x for at, x in odd.items() if at >= start} | {position: float(word)}
+        except ValueError:
+            code = -code
+            break
+        progress[1] = start
+    if code:
+        word = _word(block.text, position)[:40]
+        complaint = COMPLAINTS[code].format(word.decode(errors="replace"))
+        raise SourceError(f"{name_of(file)}, line {block.first_line + lines}: {complaint}")
+    return Parsed(labels[:rows], indptr[: rows + 1], indices[:entries], data[:entries])
+
+
+def _word(text: bytes, position: int) -> bytes:
+    """Return the word around a position, between blanks and bars."""
+    before = re.search(rb"[^\x00- |]*\Z", text[max(0, position - LONGEST_WORD) : position])
+    after = re.compile(rb"[^\x00- |]*").match(text, position)
+    return (before[0] if before else b"") + (after[0] if after else b"")
