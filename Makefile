@@ -14,7 +14,7 @@ tour: $(VENV)/tour.stamp ## stream a matrix that is never in memory, and check t
 	@$(BIN)/sksketch tour
 
 test: $(VENV)/dev.stamp ## run the tests, the doctests and the example of the README
-	@$(BIN)/python -m pytest
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/dev.stamp ## style, types and import layers
 	@$(BIN)/ruff check
@@ -29,8 +29,10 @@ bench: $(VENV)/dev.stamp ## speed, error and memory beside peers, and errors bes
 	@$(BIN)/python benchmarks/speed/kernels.py
 	@$(BIN)/python benchmarks/speed/io.py
 	@$(BIN)/python benchmarks/speed/ridge.py
+	@$(BIN)/python benchmarks/speed/online.py
 	@$(BIN)/python benchmarks/papers/embedding.py
 	@$(BIN)/python benchmarks/papers/shi2021.py
+	@$(BIN)/python benchmarks/papers/luo2019.py
 
 bench-quick: $(VENV)/dev.stamp ## the same on small sizes, a minute or two
 	@$(BIN)/python benchmarks/speed/dense.py --quick
@@ -39,8 +41,10 @@ bench-quick: $(VENV)/dev.stamp ## the same on small sizes, a minute or two
 	@$(BIN)/python benchmarks/speed/kernels.py --quick
 	@$(BIN)/python benchmarks/speed/io.py --quick
 	@$(BIN)/python benchmarks/speed/ridge.py --quick
+	@$(BIN)/python benchmarks/speed/online.py --quick
 	@$(BIN)/python benchmarks/papers/embedding.py --quick
 	@$(BIN)/python benchmarks/papers/shi2021.py --quick
+	@$(BIN)/python benchmarks/papers/luo2019.py --quick
 
 docs: $(VENV)/docs.stamp ## build the site into docs/_build
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build

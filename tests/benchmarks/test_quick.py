@@ -114,7 +114,8 @@ def test_kernels_are_held_against_their_peers():
 def test_reading_is_held_against_the_reader_of_each_format(tmp_path):
     printed = run("io.py", "--json", str(tmp_path / "figures.json"))
     figures = json.loads((tmp_path / "figures.json").read_text())
-    assert set(figures["results"]) == {"parquet", "csv", "npy", "zarr", "svmlight", "svmlight.gz"}
+    formats = {"parquet", "csv", "npy", "zarr", "svmlight", "svmlight.gz", "vw"}
+    assert set(figures["results"]) == formats
     for kind, line in figures["results"].items():
         assert line["mb"] > 0
         assert sum(row.startswith(f"{kind} ") for row in printed.splitlines()) == 1
@@ -179,3 +180,36 @@ def test_ridge_is_timed_beside_its_peers(tmp_path):
         )
         assert result["paths"]["StreamingRidge.path"] > 0
     assert "where StreamingRidge, as a user gets it, loses" in printed
+
+
+def test_online_learners_are_timed_beside_their_peers(tmp_path):
+    printed = run("online.py", "--json", str(tmp_path / "figures.json"))
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert set(figures["results"]) == {"text", "dense"}
+    for lines in figures["results"].values():
+        ran = {name: line for name, line in lines.items() if not line["skipped"]}
+        optional = ("River", "VW")
+        assert all(name.startswith(optional) for name in set(lines) - set(ran))
+        for name, line in ran.items():
+            assert line["time"] > 0
+            if name != "SGDClassifier, row by row":
+                assert 0 < line["accuracy"] <= line["best_accuracy"] <= 1
+    assert len(figures["growth"]) == 2
+    assert "acceptance" in printed
+
+
+def test_the_paper_of_the_online_learners_is_repeated(tmp_path, monkeypatch):
+    monkeypatch.delenv("SKSKETCH_DATA", raising=False)
+    printed = run(str(PAPERS / "luo2019.py"), "--output", str(tmp_path))
+    figures = json.loads((tmp_path / "luo2019.json").read_text())
+    records = figures["records"]
+    tuned = {"AdaGrad", "OGD", "FULL-ON", "FD", "PFD", "RP", "Oja", "RFD"}
+    assert {record["method"] for record in records} == tuned | {"RFD0", "default"}
+    for record in records:
+        assert 0 < record["accuracy"] <= 100
+        assert record["curve"][-1][1] == pytest.approx(record["online_error"])
+    assert "stand in for a9a" in printed
+    for claim in figures["claims"]:
+        assert claim["claim"] in printed
+        assert claim["verdict"].endswith(("holds", "does not hold", "not testable"))
+    assert len(list(tmp_path.glob("*.png"))) == 2

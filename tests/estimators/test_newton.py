@@ -357,9 +357,11 @@ def test_memory_follows_the_columns_met():
 
 @pytest.mark.parametrize("method", ["rfd", "fd", "pfd", "full"])
 @pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
-def test_regret_is_within_its_bound(method, loss):
-    model = OnlineNewtonClassifier(method, sketch_size=5, loss=loss, fit_intercept=False).fit(X, Y)
-    best = WEIGHTS / np.abs(X @ WEIGHTS).max()
+@pytest.mark.parametrize("C", [0.1, 0.5, 1.0, 3.0])
+def test_regret_is_within_its_bound(method, loss, C):
+    options = {"sketch_size": 5, "loss": loss, "C": C, "fit_intercept": False}
+    model = OnlineNewtonClassifier(method, **options).fit(X, Y)
+    best = C * WEIGHTS / np.abs(X @ WEIGHTS).max()
     z = X @ best
     losses = {
         "squared": (z - Y) ** 2,

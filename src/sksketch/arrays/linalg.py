@@ -33,7 +33,12 @@ def _threadpool() -> Any:
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Limit BLAS to one thread inside a ``with`` block."""
-    limit: AbstractContextManager[Any] = _threadpool().limit(limits=1, user_api="blas")
+    return blas_threads(1)
+
+
+def blas_threads(n: int) -> AbstractContextManager[Any]:
+    """Limit BLAS to ``n`` threads inside a ``with`` block."""
+    limit: AbstractContextManager[Any] = _threadpool().limit(limits=n, user_api="blas")
     return limit
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
 import numpy as np
 
 from sksketch._typing import PathLike
+from sksketch.arrays.linalg import blas_threads
 from sksketch.drive.checkpoints import Checkpoint, forget
 from sksketch.drive.progress import Callbacks, Progress, reporting
 from sksketch.sketches import Sketch
@@ -93,12 +95,23 @@ def fit_stream(
     callbacks = Callbacks(estimator)
     n_rows = None if rows.n_rows is None else rows.n_rows * n_passes
     n_blocks = _n_blocks(rows.batch_rows, n_rows, n_done) if n_passes == 1 else None
-    with reporting(progress) as report, callbacks.running("fit_stream", n_blocks):
+    with (
+        reporting(progress) as report,
+        callbacks.running("fit_stream", n_blocks),
+        _room_for_reading(rows),
+    ):
         run.all_rows(_passes(rows, n_done, n_passes), n_done, n_rows, report, callbacks)
     if rows.feature_names is not None and not steps and not isinstance(model, Sketch):
         # Only now: the blocks are bare arrays, and scikit-learn would miss their names.
         model.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
     return estimator
+
+
+def _room_for_reading(rows: RowSource) -> AbstractContextManager[Any]:
+    """Leave one processor to the thread that reads ahead."""
+    if not rows.in_background:
+        return nullcontext()
+    return blas_threads(max(1, (os.cpu_count() or 1) - 1))
 
 
 class _Run:

@@ -78,12 +78,16 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
             sketch_size=p["sketch_size"],
             buffer_rows=p["buffer_rows"] or 2 * p["sketch_size"],
             fraction=p["fraction"],
-            loss=Loss(p["loss"], 0.0 if auto else float(p["C"]), auto, p.get("huber_width", 1.0)),
+            loss=Loss(p["loss"], 0.0 if auto else float(p["C"]), auto, self._knee()),
             initial_ridge=p["initial_ridge"],
             rule=p["null_projection"],
             width=width,
             seed=p["random_state"],
         )
+
+    def _knee(self) -> float:
+        """Return the knee of the loss: labels are 1 and -1."""
+        return 1.0
 
     def _check_params(self) -> None:
         check_params(self.get_params(deep=False), self._losses)

@@ -196,6 +196,9 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
             )
         return targets[:, None]
 
+    def _knee(self) -> float:
+        return float(self.huber_width) if self.loss == "huber" else 0.0
+
     def _predictions(self, scores: Array) -> Array:
         return scores[:, 0]
 

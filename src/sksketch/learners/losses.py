@@ -30,7 +30,8 @@ class Loss:
     grows : bool
         Whether the limit is the largest target so far instead of a number.
     knee : float
-        Where the Huber loss turns from squares to lengths.
+        Where the Huber loss turns from squares to lengths. For the squared loss a bound of the
+        targets where the limit is none: 1 for labels, 0 for targets within the limit.
 
     Notes
     -----
@@ -38,7 +39,7 @@ class Loss:
 
         l(b) >= l(a) + l'(a) (b - a) + mu / 2 (l'(a) (b - a))^2    for |a|, |b| <= C
 
-    that is known to hold: 1/(8 C^2) for the squared loss with |y| <= C, min(1/(8 C), exp(-C))/2
+    that is known to hold: 1/(2 (C + max|y|)^2) for the squared loss, min(1/(8 C), exp(-C))/2
     for the logistic one, 0 for those with corners. eta_t is 1/t, or 1/sqrt(t) where mu is 0.
     """
 

@@ -121,12 +121,10 @@ class CrossMoments:
         part = 1.0 - np.sqrt(sums.weight / total)
         off = targets - (sums.target_mean + part * target_step if self.centered else 0.0)
         weighted = off * weights[:, None]
-        if not self.centered:
-            cross = rows.T @ weighted
-        elif sp.issparse(rows):
-            cross = rows.T @ weighted - np.outer(sums.mean + part * step, weighted.sum(axis=0))
-        else:
-            cross = (rows - (sums.mean + part * step)).T @ weighted
+        cross = rows.T @ weighted
+        if self.centered:
+            # What is taken off is small: the targets are around their mean already.
+            cross -= np.outer(sums.mean + part * step, weighted.sum(axis=0))
         return Moments(
             total,
             sums.mean + gained / total * step,

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import blas
 
 from sksketch._typing import Array
+from sksketch.arrays.gram import add_gram_inplace
 from sksketch.arrays.linalg import aligned_empty, eigh_descending
 from sksketch.arrays.rows import dense_chunks
 from sksketch.low_rank import LowRankPlusRidge
@@ -197,4 +197,4 @@ def _zeros(n_features: int) -> Array:
 def _accumulate_inplace(C: Array, rows: Array, decay: float) -> None:
     """Add ``rows' rows`` to the upper triangle of ``C``, in float64."""
     X = aged(rows, decay).astype(np.float64, copy=False)
-    blas.dsyrk(1.0, X.T, beta=decay ** len(rows), c=C, overwrite_c=1)
+    add_gram_inplace(C, X, decay ** len(rows))

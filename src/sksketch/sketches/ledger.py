@@ -16,7 +16,7 @@ from typing import Self
 
 # Products in finite precision move an eigenvalue by a few roundings of the largest one. Their
 # signs vary, so over many shrinks they add like a random walk (Higham and Mary 2019).
-ROUNDING_FACTOR = 32.0
+ROUNDING_FACTOR = 64.0
 
 
 @dataclass(frozen=True)

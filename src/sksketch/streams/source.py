@@ -104,6 +104,11 @@ class RowSource:
         self.n_missing = self.n_dropped = 0
 
     @property
+    def in_background(self) -> bool:
+        """Whether a thread of its own reads ahead."""
+        return self._in_background
+
+    @property
     def n_rows(self) -> int | None:
         """Rows in all; None where they are not known, or some may be dropped."""
         return None if self.missing == "drop" else self._reader.n_rows

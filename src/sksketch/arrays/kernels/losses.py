@@ -64,7 +64,9 @@ def step_weights(kind: int, t: int, limit: float, knee: float, scaled: bool) -> 
     if scaled and limit > 0.0:
         unit = limit * (limit if kind == SQUARED else (knee if kind == HUBER else 1.0))
     if kind == SQUARED:
-        return 1.0 / (8.0 * limit * limit) if limit > 0.0 else 0.0, 1.0 / (t * unit)
+        # Targets are within the limit, or within the knee if that is larger: labels are 1 and -1.
+        widest = limit + max(limit, knee)
+        return 0.5 / (widest * widest) if widest > 0.0 else 0.0, 1.0 / (t * unit)
     if kind == LOGISTIC:
         return 0.5 * min(1.0 / (8.0 * limit), math.exp(-limit)), 1.0 / (t * unit)
     return 0.0, 1.0 / (math.sqrt(t) * unit)
