@@ -322,9 +322,10 @@ def test_standard_input(tmp_path, kind):
 
 def test_blocks_are_sized_by_bytes_and_threads_end(tmp_path):
     wide = pd.DataFrame(np.zeros((3000, 1000), np.float32)).rename(columns=str)
-    pq.write_table(pa.Table.from_pandas(wide), tmp_path / "wide.parquet")
-    source = open_rows(tmp_path / "wide.parquet")
-    blocks = source.blocks()
+    # More blocks than are read ahead.
+    for part in range(4):
+        pq.write_table(pa.Table.from_pandas(wide), tmp_path / f"{part}.parquet")
+    blocks = open_rows(tmp_path).blocks()
     block = next(blocks)
     assert block.X.dtype == np.float32
     assert block.X.shape == (4 * 2**20 // 4000, 1000)

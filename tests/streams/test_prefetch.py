@@ -116,12 +116,15 @@ def test_memory_is_flat(tmp_path, dictionary):
     rng = np.random.default_rng(0)
     table = pa.table({f"c{j}": rng.standard_normal(200_000) for j in range(40)})
     options = {"row_group_size": 200_000, "use_dictionary": dictionary}
-    for part in range(4):
-        pq.write_table(table, tmp_path / f"{part}.parquet", **options)
+    (tmp_path / "few").mkdir()
+    (tmp_path / "many").mkdir()
+    for part in range(6):
+        folder = tmp_path / ("few" if part < 2 else "many")
+        pq.write_table(table, folder / f"{part}.parquet", **options)
     del table
-    rows, few = memory(tmp_path / "0.parquet")
-    more_rows, many = memory(tmp_path)
-    assert (rows, more_rows) == (200_000, 800_000)
-    # One row group is 61 MiB. Arrow holds the dictionaries of all columns, 1 MiB each, twice.
+    rows, few = memory(tmp_path / "few")
+    more_rows, many = memory(tmp_path / "many")
+    assert (rows, more_rows) == (400_000, 800_000)
+    # One row group is 61 MiB, of which two are held: one is used while the next is decoded.
     assert many < (260 if dictionary else 160)
     assert many < few + 40

@@ -70,7 +70,7 @@ def checked_weights(weights: Any, n_rows: int) -> Array:
 
 def check_size(X: Any) -> None:
     values = X.data if sp.issparse(X) else X
-    largest = float(np.abs(values).max(initial=0.0))
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     if largest > LARGEST:
         raise ValueError(f"a value of {largest:.3g} is too large to learn from; scale the columns")
 

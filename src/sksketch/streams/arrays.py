@@ -16,7 +16,7 @@ from sksketch.streams.blocks import BLOCK_BYTES, ArraySource, BlockSource, Itera
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import fingerprint
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Piece, digest, is_sparse, skip_rows
+from sksketch.streams.source import Piece, WholePieces, digest, is_sparse, skip_rows
 
 SPARSE_NAMES = ("data", "indices", "indptr", "shape")
 
@@ -53,7 +53,7 @@ class Selection:
         return X if self.dtype is None else X.astype(self.dtype, copy=False), y
 
 
-class ArrayReader:
+class ArrayReader(WholePieces):
     """The rows of an array or sparse matrix in memory or in a memory map."""
 
     feature_names = None
@@ -96,7 +96,7 @@ class ArrayReader:
         return {"kind": self._kind, **facts, "chosen": [self._selection.features]}
 
 
-class NpyReader:
+class NpyReader(WholePieces):
     """The rows of .npy files, read block by block."""
 
     ahead = BLOCKS_AHEAD
@@ -209,7 +209,7 @@ def _npz_rows(file: Path, arrays: dict[str, Array]) -> Any:
     return arrays[chosen]
 
 
-class BlocksReader:
+class BlocksReader(WholePieces):
     """The blocks of another source, such as an iterable that can be read once."""
 
     ahead = 0

@@ -10,7 +10,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.columns import Choice, Field, Layout
-from sksketch.streams.source import Piece, Place, digest, skip_rows
+from sksketch.streams.source import Piece, Place, WholePieces, digest, skip_rows
 
 
 def load_pyarrow() -> Any:
@@ -89,7 +89,7 @@ def _codes(column: Any, categories: list[Any], name: str, place: Place) -> Array
     return np.asarray(found)
 
 
-class ArrowReader:
+class ArrowReader(WholePieces):
     """The rows of an Arrow table, record batch or record batch reader."""
 
     ahead = 0

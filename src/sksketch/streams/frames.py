@@ -12,7 +12,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.columns import Choice, Field, Layout
-from sksketch.streams.source import Piece, Place, digest, skip_rows
+from sksketch.streams.source import Piece, Place, WholePieces, digest, skip_rows
 
 
 def as_frame(table: Any) -> nw.DataFrame[Any] | None:
@@ -26,7 +26,7 @@ def as_frame(table: Any) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-class FrameReader:
+class FrameReader(WholePieces):
     """The rows of a data frame, or of frames of the same columns that come one by one."""
 
     ahead = 0

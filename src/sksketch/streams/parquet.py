@@ -14,7 +14,7 @@ from sksketch.streams.arrow import as_field, batch_columns, load_pyarrow
 from sksketch.streams.columns import Choice, Layout
 from sksketch.streams.files import fingerprint
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Piece, Place, cut_piece
+from sksketch.streams.source import Piece, Place
 
 # Column chunks are read through buffers of this size, or a whole row group would be held.
 BUFFER_BYTES = 2**15
@@ -99,14 +99,21 @@ class ParquetReader:
         left = [s for s in self._stretches if s.first_row + s.n_rows > start_row]
         for stretch in left:
             first = stretch.first_row
-            for piece in self._decoded(stretch):
+            for columns, place in self._decoded(stretch):
+                n_rows = len(columns[0])
                 skip = max(0, start_row - first)
-                first += len(piece.X)
-                if skip < len(piece.X):
-                    yield cut_piece(piece, skip)
+                first += n_rows
+                if skip < n_rows:
+                    rest = [column[skip:] for column in columns]
+                    yield Piece(rest, None, partial(_shifted, place, skip))
 
-    def _decoded(self, stretch: _Stretch) -> Iterator[Piece]:
-        """Give the rows of a stretch, block by block."""
+    def finish(self, piece: Piece) -> Piece:
+        """Lay the columns side by side."""
+        columns = piece.X
+        return Piece(*self._layout.assemble(columns, len(columns[0])), piece.place)
+
+    def _decoded(self, stretch: _Stretch) -> Iterator[tuple[list[Array], Place]]:
+        """Give the columns of a stretch, block by block, and where their rows are."""
         file, groups, *_ = stretch
         several = len(groups) > 1
         label = f"row groups {groups[0]} to {groups[-1]}" if several else f"row group {groups[0]}"
@@ -123,8 +130,7 @@ class ParquetReader:
             n_rows, step = len(columns[0]), self._layout.block_rows
             for start in range(0, n_rows, step):
                 part = [column[start : start + step] for column in columns]
-                X, y = self._layout.assemble(part, len(part[0]))
-                yield Piece(X, y, partial(_shifted, place, given + start))
+                yield part, partial(_shifted, place, given + start)
             given += n_rows
             # The next ones are decoded before the loop lets go of these.
             del columns, part

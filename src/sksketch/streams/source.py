@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -59,8 +59,23 @@ class Reader(Protocol):
     def read(self, start_row: int) -> Iterator[Piece]:
         """Give the rows after the first ``start_row``, or raise `StreamExhaustedError`."""
 
+    def finish(self, piece: Piece) -> Piece:
+        """Return the piece with X and y as arrays; done by whoever uses them, not ahead.
+
+        What needs the interpreter is better done there: two threads would only wait for each
+        other.
+        """
+
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that change when the rows change."""
+
+
+class WholePieces:
+    """For readers whose pieces need nothing more."""
+
+    def finish(self, piece: Piece) -> Piece:
+        """Return the piece as it is."""
+        return piece
 
 
 class RowSource:
@@ -126,33 +141,24 @@ class RowSource:
         self.n_missing = self.n_dropped = 0
         again = self.missing != "error"
         pieces = self._reader.read(0 if again else start_row)
-        return self._cut(self._filled(pieces, start_row if again else 0))
-
-    def _filled(
-        self, pieces: Iterator[Piece], n_skip: int
-    ) -> Generator[tuple[Block, int, int], None, None]:
-        """Deal with missing values, and leave out the first ``n_skip`` of the rows that result."""
-        missing = Missing(self.missing, self.feature_names, self.target_names)
-        for piece in pieces:
-            X, y, n_missing, n_dropped = missing.resolve(piece.X, piece.y, piece.place)
-            skip = min(n_skip, X.shape[0])
-            n_skip -= skip
-            yield Block(X[skip:], None if y is None else y[skip:]), n_missing, n_dropped
-        if n_skip:
-            raise SourceError(f"the source ended {n_skip} rows before the row to go on from")
-
-    def _cut(self, filled: Generator[tuple[Block, int, int], None, None]) -> Iterator[Block]:
-        found = read_ahead(filled, self._reader.ahead) if self._in_background else filled
-        blocks = self._counted(found)
+        if self._in_background:
+            pieces = read_ahead((piece for piece in pieces), self._reader.ahead)
+        blocks = self._filled(pieces, start_row if again else 0)
         return blocks if self.batch_rows is None else reblock(blocks, self.batch_rows)
 
-    def _counted(self, found: Iterator[tuple[Block, int, int]]) -> Iterator[Block]:
-        """Count on the side of the user, who need not know how far the reading is ahead."""
-        for block, n_missing, n_dropped in found:
+    def _filled(self, pieces: Iterator[Piece], n_skip: int) -> Iterator[Block]:
+        """Deal with missing values, and leave out the first ``n_skip`` of the rows that result."""
+        missing = Missing(self.missing, self.feature_names, self.target_names)
+        for piece in map(self._reader.finish, pieces):
+            X, y, n_missing, n_dropped = missing.resolve(piece.X, piece.y, piece.place)
             self.n_missing += n_missing
             self.n_dropped += n_dropped
-            if block.X.shape[0]:
-                yield block
+            skip = min(n_skip, X.shape[0])
+            n_skip -= skip
+            if skip < X.shape[0]:
+                yield Block(X[skip:], None if y is None else y[skip:])
+        if n_skip:
+            raise SourceError(f"the source ended {n_skip} rows before the row to go on from")
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that tell these rows from others, to check before going on.

@@ -15,13 +15,13 @@ from sksketch.streams.arrow import as_field, batch_columns, load_pyarrow
 from sksketch.streams.columns import Choice, Field, Layout
 from sksketch.streams.files import INPUT_IS_READ, TextBlock, fingerprint, name_of, text_blocks
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Piece, skip_rows
+from sksketch.streams.source import Piece, WholePieces, skip_rows
 
 # What stands for a missing value in a column of numbers.
 NO_VALUE = ("", "NA", "N/A", "n/a", "#N/A", "#NA", "NaN", "nan", "-nan", "NULL", "null")
 
 
-class CsvReader:
+class CsvReader(WholePieces):
     """The rows of CSV files, gzip or not, or of the standard input (``files`` is None).
 
     The types of the columns come from the first block: a column that holds only numbers

@@ -16,7 +16,7 @@ from sksketch.streams.blocks import BLOCK_BYTES
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import fingerprint
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Piece, digest
+from sksketch.streams.source import Piece, WholePieces, digest
 
 SPARSE_MEMBERS = ("data", "indices", "indptr")
 
@@ -30,7 +30,7 @@ def load_zarr() -> Any:
     return zarr
 
 
-class ZarrReader:
+class ZarrReader(WholePieces):
     """The rows of a Zarr array or CSR group, or of ``X`` in an annotated matrix.
 
     Of an annotated matrix, ``columns`` may be names of variables and ``target`` the name of
