@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def open_source(
     for source in rows.sources:
         if source.endswith(".sks"):
             raise typer.BadParameter(f"{source} is a saved sketch among files of rows")
+    _spare_memory()
     numbered = any(part in source for source in rows.sources for part in NUMBERED)
     columns: Any = _split(rows.columns, numbered)
     if columns is None and not numbered:
@@ -61,6 +63,14 @@ def open_source(
         delimiter=rows.delimiter,
         n_features=rows.n_features or (width if sparse else None),
     )
+
+
+def _spare_memory() -> None:
+    """Let Arrow give back what it has freed; its own allocator keeps it, a command needs it."""
+    with suppress(ImportError):
+        import pyarrow
+
+        pyarrow.set_memory_pool(pyarrow.system_memory_pool())
 
 
 def keep_sources(rows: Rows, output: str) -> None:

@@ -62,11 +62,11 @@ class ParquetReader:
             self._add(
                 file, [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
             )
-        # While the blocks of one stretch are used, the next stretch is decoded.
-        longest = min(
-            WHOLE_BYTES // self._row_bytes, max((s.n_rows for s in self._stretches), default=0)
-        )
-        self.ahead = BLOCKS_AHEAD + longest // self._layout.block_rows
+        # The next stretch is decoded while one is used. Fewer blocks ahead than a stretch has, or
+        # three of them would be in memory.
+        longest = max((s.n_rows for s in self._stretches), default=0)
+        longest = min(longest, WHOLE_BYTES // self._row_bytes)
+        self.ahead = max(BLOCKS_AHEAD, longest // self._layout.block_rows - 1)
         self.n_features, self.n_targets = self._layout.n_features, self._layout.n_targets
         self.feature_names = self._layout.feature_names
         self.target_names = self._layout.target_names
@@ -183,7 +183,10 @@ class ParquetReader:
         for start in range(0, len(self._names), COLUMNS_AT_A_TIME):
             names = self._names[start : start + COLUMNS_AT_A_TIME]
             with _explained(stretch.file, label):
-                table = opened.read_row_groups(list(stretch.groups), columns=names)
+                # One thread, ours: more of them would each keep memory of their own.
+                table = opened.read_row_groups(
+                    list(stretch.groups), columns=names, use_threads=False
+                )
                 (batch,) = table.select(names).combine_chunks().to_batches()
             columns += batch_columns(batch, self._layout, place, start)
         yield columns
