@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from sksketch.cli.show import progress_bar, say
 from sksketch.drive import Progress, fit_stream
 from sksketch.persistence import read_state
 from sksketch.sketches import make_sketch
-from sksketch.streams import RowSource, open_rows
+from sksketch.streams import RowSource, open_rows, spare_memory
 
 # Files whose columns have numbers for names.
 NUMBERED = (".npy", ".npz", ".zarr", ".svm", ".svmlight", ".libsvm", ".vw")
@@ -40,7 +39,7 @@ def open_source(
     for source in rows.sources:
         if source.endswith(".sks"):
             raise typer.BadParameter(f"{source} is a saved sketch among files of rows")
-    _spare_memory()
+    spare_memory()
     numbered = any(part in source for source in rows.sources for part in NUMBERED)
     columns: Any = _split(rows.columns, numbered)
     if columns is None and not numbered:
@@ -63,14 +62,6 @@ def open_source(
         delimiter=rows.delimiter,
         n_features=rows.n_features or (width if sparse else None),
     )
-
-
-def _spare_memory() -> None:
-    """Let Arrow give back what it has freed; its own allocator keeps it, a command needs it."""
-    with suppress(ImportError):
-        import pyarrow
-
-        pyarrow.set_memory_pool(pyarrow.system_memory_pool())
 
 
 def keep_sources(rows: Rows, output: str) -> None:

@@ -1,5 +1,6 @@
 """Where rows come from."""
 
+from sksketch.streams.arrow import spare_memory
 from sksketch.streams.blocks import (
     ArraySource,
     Block,
@@ -20,4 +21,5 @@ __all__ = [
     "as_source",
     "open_rows",
     "reblock",
+    "spare_memory",
 ]

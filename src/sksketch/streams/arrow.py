@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,13 @@ def load_pyarrow() -> Any:
             'CSV, Parquet and Arrow need pyarrow: pip install "scikit-sketch[io]"'
         ) from None
     return pyarrow
+
+
+def spare_memory() -> None:
+    """Let Arrow give back what it has freed, for the whole process; its own allocator keeps it."""
+    with suppress(ImportError):
+        pa = load_pyarrow()
+        pa.set_memory_pool(pa.system_memory_pool())
 
 
 def as_field(field: Any) -> Field:
