@@ -11,6 +11,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.kernels import layout, online_kernels
 from sksketch.arrays.linalg import aligned_empty
+from sksketch.exceptions import StateFormatError
 from sksketch.learners.losses import Loss
 from sksketch.learners.vocabulary import NumberedRows
 from sksketch.persistence import State
@@ -271,6 +272,7 @@ class SketchedNewton(OnlineLearner):
             "robust": self.robust,
             "fraction": self.fraction,
             "width": self.width,
+            "base": layout.BASE,
             **loss_meta(self.loss),
         }
         used = self._place[:, 0] >= 0
@@ -315,6 +317,11 @@ class SketchedNewton(OnlineLearner):
     def from_state(cls, state: State) -> Self:
         """Build the learner that ``state`` was taken from."""
         meta: Any = state.meta
+        if meta["base"] != layout.BASE:
+            raise StateFormatError(
+                f"the table of this learner has the base {meta['base']}, and this release reads "
+                f"{layout.BASE}; load it with the release that saved it"
+            )
         a = state.arrays
         learner = cls(
             meta["sketch_size"],

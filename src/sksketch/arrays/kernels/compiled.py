@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numba  # noqa: F401  (where it is missing, the generic kernels are used)
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.arrays.kernels.jit import jit
 from sksketch.arrays.kernels.words import (
     column_index,
-    compiled,
     decimal,
     hash_of,
     settled,
@@ -18,7 +19,7 @@ from sksketch.arrays.kernels.words import (
 # and uses vector instructions.
 
 
-@compiled
+@jit
 def normal_csr_inplace(
     image: Array,
     pull: Array,
@@ -51,7 +52,7 @@ def normal_csr_inplace(
                 target[k] += value * t[k]
 
 
-@compiled
+@jit
 def outer_csr_inplace(
     total: Array, columns: Array, indptr: Array, indices: Array, data: Array
 ) -> None:
@@ -65,7 +66,7 @@ def outer_csr_inplace(
                 target[i] += value * column[i]
 
 
-@compiled
+@jit
 def parse_svmlight_inplace(
     progress: Array, labels: Array, indptr: Array, indices: Array, data: Array, text: Array
 ) -> None:
@@ -125,7 +126,7 @@ def parse_svmlight_inplace(
     progress[0], progress[1], progress[2] = code, at, rows
 
 
-@compiled
+@jit
 def parse_vw_inplace(
     progress: Array,
     labels: Array,
@@ -206,7 +207,7 @@ def parse_vw_inplace(
     progress[0] = 0
 
 
-@compiled
+@jit
 def scatter_csr_inplace(
     total: Array, positions: Array, signs: Array, indptr: Array, indices: Array, data: Array
 ) -> None:
@@ -218,7 +219,7 @@ def scatter_csr_inplace(
             target[np.uintp(indices[k])] += sign * data[k]
 
 
-@compiled
+@jit
 def scatter_rows_inplace(total: Array, positions: Array, signs: Array, rows: Array) -> None:
     """Add ``signs[t] * rows[t]`` to the row ``positions[t]`` of ``total``, row after row."""
     for t in range(len(positions)):
@@ -228,7 +229,7 @@ def scatter_rows_inplace(total: Array, positions: Array, signs: Array, rows: Arr
             target[j] += sign * source[j]
 
 
-@compiled
+@jit
 def walsh_hadamard_inplace(rows: Array) -> None:
     """Replace rows, a power of two of them, by H rows, two stages in one pass."""
     n_rows, n_features = rows.shape

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def jit(function: Function) -> Function:
+def jit(function: Function, *, fused: bool = True) -> Function:
     """Compile at the first call; a Python that numba does not support yet runs it as it is.
 
-    Products may be fused with sums. Nothing else is reordered, so equal arguments give equal
-    bits wherever the function is called from.
-
-    What is kept on disk follows changes of the function's own file only: after an edit of a
-    kernel that others call, remove ``arrays/kernels/__pycache__``.
+    Products may be fused with sums, unless ``fused`` is False. Nothing else is reordered, so
+    equal arguments give equal bits wherever the function is called from.
     """
     try:
         import numba
     except ImportError:
         return function
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
+    # What is on disk is looked up by this name. numba would notice a change of the function's
+    # own file only, and go on with the old code of what it calls in others.
+    function.__qualname__ = f"{function.__qualname__}_{_sources()}"
+    contract: Any = {"contract"} if fused else False
+    options: dict[str, Any] = {"nogil": True, "fastmath": contract, "error_model": "numpy"}
     try:
         return cast(Function, numba.njit(cache=True, **options)(function))
     except RuntimeError:
         # Neither the package nor the home directory can be written to.
         return cast(Function, numba.njit(**options)(function))
+
+
+@functools.cache
+def _sources() -> str:
+    """Return a digest of all kernels."""
+    found = hashlib.blake2b(digest_size=6)
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        found.update(path.read_bytes())
+    return found.hexdigest()

@@ -3,7 +3,7 @@
 SQUARED, LOGISTIC, HINGE, ABSOLUTE, HUBER = range(5)
 
 # Versions in a block of the table of maps, and blocks in a block of blocks, and so on.
-BASE = 8
+BASE = 16
 
 # Counters: rows learned from, rows of the buffer in use and those of them that a shrink has made
 # orthogonal, the version, features in the cache; whether factors have to be multiplied out.

@@ -1,34 +1,17 @@
-"""What the compiled parsers of text are made of: numbers, indices, hashes and ends of words.
-
-Numba looks only at the file of the function that is called to see whether what it keeps on disk
-is still good: after a change here, touch ``compiled.py``.
-"""
+"""What the compiled parsers of text are made of: numbers, indices, hashes and ends of words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
-import numba
 import numpy as np
 
 from sksketch._typing import Array
-
-
-def compiled(function: Callable[..., Any], fused: bool = True) -> Any:
-    """Compile at the first call, and keep the result for later processes where possible."""
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract"} if fused else False}
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:
-        # Neither the package nor the home directory can be written to.
-        return numba.njit(**options)(function)
-
+from sksketch.arrays.kernels.jit import jit
 
 # Where the rounding error of a product is computed, no product may be fused with a sum.
-compiled_unfused = partial(compiled, fused=False)
+jit_unfused = partial(jit, fused=False)
 
 
 # Powers of ten as sums of two doubles, for `decimal`.
@@ -38,7 +21,7 @@ _LOW = np.array([float(power - Fraction(float(power))) for power in _POWERS])
 _SPLIT = 2.0**27 + 1.0
 
 
-@compiled_unfused
+@jit_unfused
 def decimal(text: Array, start: int, n: int, complaint: int) -> tuple[int, int, float]:
     """Return 0, the end and the value of the number at ``start``, correctly rounded.
 
@@ -112,7 +95,7 @@ def decimal(text: Array, start: int, n: int, complaint: int) -> tuple[int, int, 
     return (0 if settled else 1), stop, -value if negative else value
 
 
-@compiled
+@jit
 def column_index(text: Array, start: int) -> tuple[int, int, int]:
     """Return 0, the position after the colon and the index at ``start``, or what is wrong."""
     at, index = start, 0
@@ -126,7 +109,7 @@ def column_index(text: Array, start: int) -> tuple[int, int, int]:
     return (4 if at < len(text) and text[at] == 58 else 3), at, 0
 
 
-@compiled
+@jit
 def hash_of(text: Array, start: int, stop: int, seed: int) -> int:
     """Return ``seed`` plus the whole number that a word is, or else its MurmurHash3."""
     at, number, low = start, 0, 0xFFFFFFFF
@@ -152,7 +135,7 @@ def hash_of(text: Array, start: int, stop: int, seed: int) -> int:
     return found ^ found >> 16
 
 
-@compiled
+@jit
 def settled(
     text: Array, start: int, stop: int, complaint: int, odd_at: Array, odd_values: Array
 ) -> tuple[int, float]:
@@ -166,7 +149,7 @@ def settled(
     return (complaint if end < stop else code), value
 
 
-@compiled
+@jit
 def word_end(text: Array, start: int, stop: int, colon: int) -> int:
     """Return the end of what begins at ``start``: at a blank, bar or ``colon``, or at ``stop``."""
     at = start
