@@ -273,3 +273,12 @@ def test_what_is_beyond_the_kernel_is_left_to_the_caller(word):
 def test_both_parsers_complain_about_the_same_place(text, code, position):
     for module in (generic, compiled):
         assert parsed(module, text)[:2] == (code, position)
+
+
+def test_a_compiled_loop_is_kept_once_it_ran():
+    from sksketch.arrays.kernels.jit import is_kept
+    from sksketch.arrays.kernels.small_eigen import eigen_inplace
+
+    eigen_inplace(np.eye(2), np.empty((2, 2)), np.empty(2), np.empty((4, 2)))
+    assert is_kept(eigen_inplace)
+    assert is_kept(len)

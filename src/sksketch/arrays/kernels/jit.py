@@ -33,6 +33,15 @@ def jit(function: Function, *, fused: bool = True) -> Function:
         return cast(Function, numba.njit(**options)(function))
 
 
+def is_kept(function: Any) -> bool:
+    """Say whether the compiled form of a function is on disk, or it is not compiled at all."""
+    kept = getattr(function, "_cache", None)
+    path = getattr(kept, "cache_path", None)
+    if path is None:
+        return not hasattr(function, "py_func")
+    return any(Path(path).glob(f"*{function.__qualname__}*.nbi"))
+
+
 @functools.cache
 def _sources() -> str:
     """Return a digest of all kernels."""
