@@ -97,6 +97,14 @@ class State:
             {**self.arrays, **_prefixed(prefix, inner.arrays)},
         )
 
+    def require(self, version: int) -> None:
+        """Refuse a state that a newer release has written."""
+        if self.version > version:
+            raise StateFormatError(
+                f"state version {self.version} of {self.kind!r} is newer than this release reads "
+                f"({version}); upgrade sksketch"
+            )
+
     def inner(self, prefix: str) -> State:
         """Return the state that `with_inner` stored as ``prefix``."""
         meta = _behind(prefix, self.meta)

@@ -173,45 +173,6 @@ def test_weights_scale_the_loss():
         balanced.partial_fit(X, Y)
 
 
-def test_one_row_at_a_time_equals_the_block():
-    block = OnlineNewtonClassifier(sketch_size=5).partial_fit(X[:200], Y[:200], classes=[-1, 1])
-    rows = OnlineNewtonClassifier(sketch_size=5)
-    for x, y in zip(X[:200], Y[:200].tolist(), strict=True):
-        assert rows.predict_one(x) in (None, -1, 1)
-        rows.learn_one(x, y)
-    assert np.array_equal(rows.coef_, block.coef_)
-    assert rows.online_error_ == block.online_error_
-
-
-@pytest.mark.parametrize("hash_size", [None, 256])
-def test_names_get_columns_as_they_come_or_by_hash(hash_size, tmp_path):
-    model = OnlineNewtonClassifier(sketch_size=3, hash_size=hash_size)
-    words = {"good": "up", "fine": "up", "bad": "down", "poor": "down", "odd": "side"}
-    assert model.predict_one({"good": 1}) is None
-    for number in range(40):
-        for word, label in words.items():
-            model.learn_one({word: 1, f"noise {number}": 0.1}, label)
-    assert [model.predict_one({word: 1}) for word in words] == list(words.values())
-    assert model.predict_one({"never seen": 3.0}) in ("up", "down", "side")
-    assert model.n_features_in_ == (45 if hash_size is None else 256)
-    model.save(tmp_path / "model.sks")
-    loaded = sksketch.load(tmp_path / "model.sks")
-    for each in (model, loaded):
-        each.learn_one({"new word": 2.0}, "up")
-    assert np.array_equal(model.coef_, loaded.coef_)
-
-
-def test_names_of_a_frame_are_names_of_a_row():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(X, columns=list("abcdefghijkl"))
-    model = OnlineNewtonRegressor(sketch_size=5).fit(frame, TARGET)
-    row = frame.iloc[0].to_dict()
-    assert model.predict_one(row) == pytest.approx(model.predict(frame[:1])[0])
-    model.learn_one(row, 3.0)
-    with pytest.raises(ValueError, match="there is no column 'z'"):
-        model.predict_one({"z": 1.0})
-
-
 @pytest.mark.parametrize("name", ["rfd", "rfd0", "oja", "rp", "regression"])
 def test_checkpoints_are_exact(name, tmp_path):
     y = target_of(MAKERS[name]())
@@ -281,24 +242,6 @@ def test_bad_input_is_refused_and_changes_nothing(name, tmp_path):
     if name not in ("strange label", "wide"):
         with pytest.raises(ValueError, match=message):
             model.fit(rows, labels)
-    model.save(tmp_path / "after.sks")
-    assert (tmp_path / "before.sks").read_bytes() == (tmp_path / "after.sks").read_bytes()
-
-
-def test_bad_single_rows_change_nothing(tmp_path):
-    model = OnlineNewtonClassifier(sketch_size=4, hash_size=64)
-    for _ in range(5):
-        model.learn_one({"a": 1.0}, True).learn_one({"b": 1.0}, False)
-    model.save(tmp_path / "before.sks")
-    for x, y, message in [
-        ({"a": "red"}, True, "give a finite number, or make a name of it"),
-        ({"a": np.nan}, True, "finite"),
-        ({"a": 1e99}, True, "too large"),
-        ({"a": 1.0}, "maybe", "is not one of"),
-        ([1.0, 2.0], True, "the row has 2 values"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            model.learn_one(x, y)
     model.save(tmp_path / "after.sks")
     assert (tmp_path / "before.sks").read_bytes() == (tmp_path / "after.sks").read_bytes()
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sksketch._typing import Array, PathLike
 from sksketch.drive.progress import Callbacks
 from sksketch.estimators._callbacks import CallbackSupport
-from sksketch.exceptions import NotMergeableError, StateFormatError
+from sksketch.exceptions import NotMergeableError
 from sksketch.persistence import State, write_state
 from sksketch.sketches import Certificate, Sketch, load_sketch
 
@@ -203,11 +203,7 @@ class SketchEstimator(CallbackSupport, BaseEstimator, ABC):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Build the estimator that ``state`` was taken from."""
-        if state.version > cls.version:
-            raise StateFormatError(
-                f"state version {state.version} of {cls.kind!r} is newer than this release reads "
-                f"({cls.version}); upgrade sksketch"
-            )
+        state.require(cls.version)
         meta: Any = state.meta
         params = {
             name.removeprefix("param."): value

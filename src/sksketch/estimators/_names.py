@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +33,17 @@ class NamedColumns:
     def __init__(self, size: int | None = None) -> None:
         self.size = size
         self._columns: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, names: Iterable[Any]) -> Self:
+        """Return the columns of these names, in their order."""
+        columns = cls()
+        columns._columns = {str(name): i for i, name in enumerate(names)}
+        return columns
+
+    def __contains__(self, name: Any) -> bool:
+        """Say whether a name has a column of its own."""
+        return str(name) in self._columns
 
     @property
     def width(self) -> int:
@@ -63,6 +74,11 @@ class NamedColumns:
         indptr = np.array([0, len(entries)])
         return sp.csr_array((values[order], columns[order], indptr), shape=shape)
 
+    def forget(self, width: int) -> None:
+        """Leave out all names but the first ones."""
+        if self.size is None:
+            self._columns = dict(list(self._columns.items())[:width])
+
     def _column(self, name: str, grow: bool) -> int | None:
         if self.size is not None:
             return zlib.crc32(name.encode()) % self.size
@@ -78,6 +94,6 @@ class NamedColumns:
     def from_text(cls, text: str) -> NamedColumns:
         """Build it again from what `as_text` gave."""
         facts = json.loads(text)
-        columns = cls(facts["size"])
-        columns._columns = {name: i for i, name in enumerate(facts["names"])}
+        columns = cls.of(facts["names"])
+        columns.size = facts["size"]
         return columns

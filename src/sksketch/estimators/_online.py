@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from sksketch.estimators._online_checks import (
     checked_weights,
     from_text,
 )
-from sksketch.exceptions import NotMergeableError, StateFormatError
+from sksketch.exceptions import NotMergeableError
 from sksketch.learners.catalog import load_learner, new_learner
 from sksketch.learners.losses import Loss
 from sksketch.learners.newton import OnlineLearner
@@ -143,66 +144,83 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Learn from all rows, forgetting what was learned before."""
+        with self._or_as_before(), Callbacks(self).running("fit"):
+            self.__dict__.pop("classes_", None)
+            self._take(X, y, sample_weight, reset=True)
+            if not self._n_rows:
+                raise ValueError("all sample weights are zero, expected some rows to count")
+            for _ in range(self.n_passes - 1):
+                self._take(X, y, sample_weight, reset=False)
+        return self
+
+    @contextmanager
+    def _or_as_before(self) -> Iterator[None]:
+        """Bring back what was learned before if the body fails."""
         before = dict(self.__dict__)
-        self.__dict__.pop("classes_", None)
+        names = before.get("_names")
+        width = 0 if names is None else names.width
         try:
-            with Callbacks(self).running("fit"):
-                self._take(X, y, sample_weight, reset=True)
-                if not self._n_rows:
-                    raise ValueError("all sample weights are zero, expected some rows to count")
-                for _ in range(self.n_passes - 1):
-                    self._take(X, y, sample_weight, reset=False)
+            yield
         except BaseException:
-            # The former fit stands.
             self.__dict__.clear()
             self.__dict__.update(before)
+            if names is not None:
+                names.forget(width)
             raise
-        return self
 
     # Rows as they come
 
-    def _one(self, x: Any, *, grow: bool) -> Any:
-        """Return one row, from a dictionary of names or a sequence of numbers."""
-        if not isinstance(x, Mapping):
-            return np.reshape(np.asarray(x, dtype=np.float64), (1, -1))
-        if getattr(self, "_names", None) is None:
-            if hasattr(self, "learners_"):
-                names = getattr(self, "feature_names_in_", None)
-                if names is None:
-                    raise ValueError(
-                        "got a row with names, but the estimator has learned from columns without "
-                        "names; give a sequence of numbers"
-                    )
-                missing = [name for name in x if name not in set(names)]
-                if missing:
-                    raise ValueError(f"there is no column {missing[0]!r}; it has {list(names)[:5]}")
-                return np.array([[float(x.get(name, 0.0)) for name in names]])
-            self._names = NamedColumns(self.hash_size)
-        assert self._names is not None
-        return self._names.row(x, grow=grow)
-
-    def _learn_one(self, x: Any, y: Any, prepare: Any) -> None:
-        named = isinstance(x, Mapping) and getattr(self, "_names", None) is not None
-        fresh = not hasattr(self, "learners_")
-        row = self._one(x, grow=True)
-        check_size(row)
-        if not np.isfinite(row.data if sp.issparse(row) else row).all():
-            raise ValueError("the row has a value that is NaN or infinite; give finite numbers")
-        if fresh:
-            names = self._names if isinstance(x, Mapping) else None
-            self._check_params()
-            prepare(row.shape[1])
-            self._names = names
-            self.n_features_in_ = row.shape[1]
-        elif row.shape[1] != self.n_features_in_:
-            if not named:
+    def _row(self, x: Any, *, grow: bool) -> Any:
+        """Return one checked row, from a dictionary of names or a sequence of numbers."""
+        if isinstance(x, Mapping):
+            row = self._named_row(x, grow)
+        else:
+            row = np.reshape(np.asarray(x, dtype=np.float64), (1, -1))
+            if not np.isfinite(row).all():
+                raise ValueError("the row has a value that is NaN or infinite; give finite numbers")
+            if hasattr(self, "learners_") and row.shape[1] != self.n_features_in_:
                 raise ValueError(
                     f"the row has {row.shape[1]} values, expected {self.n_features_in_}"
                 )
+        check_size(row)
+        return row
+
+    def _named_row(self, x: Mapping[Any, Any], grow: bool) -> Any:
+        if not hasattr(self, "learners_"):
+            self._names = NamedColumns(self.hash_size)
+        if self._names is not None:
+            return self._names.row(x, grow=grow)
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            raise ValueError(
+                "got a row with names, but the estimator has learned from columns without names; "
+                "give a sequence of numbers"
+            )
+        columns = NamedColumns.of(names)
+        if (missing := next((name for name in x if name not in columns), None)) is not None:
+            raise ValueError(f"there is no column {missing!r}; it has {list(names)[:5]}")
+        return columns.row(x, grow=False)
+
+    def _meet(self, x: Any, begin: Callable[[int], None]) -> Any:
+        """Return one row to learn from, with room for its columns; ``begin`` if it is the first."""
+        first = not hasattr(self, "learners_")
+        row = self._row(x, grow=True)
+        if first:
+            names = self.__dict__.get("_names")
+            self._check_params()
+            begin(row.shape[1])
+            self._names = names
+        elif row.shape[1] > self.n_features_in_:
             if any(isinstance(learner, OjaNewton) for learner in self.learners_):
                 raise ValueError("method 'oja' needs all columns at the start; pass hash_size")
-            self.n_features_in_ = row.shape[1]
             self._vocabulary.widen(row.shape[1])
+        self.n_features_in_ = row.shape[1]
+        return row
+
+    def _scores_of_one(self, x: Any) -> Array:
+        """Return the raw scores of one row, at the cost of its own features."""
+        features, values = self._vocabulary.known(self._row(x, grow=False))
+        return np.array([[values @ learner.weights(features) for learner in self.learners_]])
 
     # Answers
 
@@ -218,9 +236,6 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
         """Return raw scores, one column for each learner."""
         check_is_fitted(self, "learners_")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return self._scores_of(X)
-
-    def _scores_of(self, X: Any) -> Array:
         if sp.issparse(X):
             return self._vocabulary.scores(X, self._weights())
         width = X.shape[1]
@@ -327,11 +342,7 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Build the estimator that ``state`` was taken from."""
-        if state.version > cls.version:
-            raise StateFormatError(
-                f"state version {state.version} of {cls.kind!r} is newer than this release reads "
-                f"({cls.version}); upgrade sksketch"
-            )
+        state.require(cls.version)
         meta: Any = state.meta
         start = "param."
         params = {

@@ -16,8 +16,8 @@ from sksketch.estimators._online import OnlineEstimator
 from sksketch.estimators._online_checks import given_classes
 from sksketch.learners.losses import CLASSIFICATION
 
-# Labels that come in pairs, so that the first of them tells the other.
-PAIRS: tuple[tuple[Any, Any], ...] = ((False, True), (-1, 1), (0, 1))
+# Labels that come in pairs, so that the first of them lets expect the other.
+PAIRS: tuple[tuple[Any, Any], ...] = ((False, True), (0, 1), (-1, 1))
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -190,8 +190,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         """
         first = not hasattr(self, "learners_")
         self._refuse_balanced()
-        before = dict(self.__dict__)
-        try:
+        with self._or_as_before():
             if first or not hasattr(self, "classes_"):
                 self.classes_ = given_classes(classes)
             elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
@@ -200,10 +199,6 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
                     f"{self.classes_.tolist()}; give the same"
                 )
             return self._predictions(self._take(X, y, sample_weight, reset=first))
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     def progressive_score(self, X: Any, y: Any, classes: Any = None) -> float:
         """Predict each row, then learn from it; return the part that was predicted right."""
@@ -232,25 +227,19 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         >>> model.predict_one({"pills": 1})
         'spam'
         """
-        before = dict(self.__dict__)
-        try:
-            self._learn_one(x, y, lambda width: self._begin_labels(y, width))
-            if y not in self.classes_.tolist():
-                self._add_label(y)
-            row = self._one(x, grow=False)
+        y = y.item() if isinstance(y, np.generic) else y
+        with self._or_as_before():
+            row = self._meet(x, lambda width: self._begin_labels(y, width))
+            self._meet_label(y)
             labels = np.array([y], dtype=self.classes_.dtype)
             self._learn(row, labels, self._columns(labels), self._weighted(labels, np.ones(1)))
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return self
 
     def predict_one(self, x: Any) -> Any:
         """Return the label of one row; None before anything was learned."""
         if not hasattr(self, "learners_"):
             return None
-        return self._predictions(self._scores_of(self._one(x, grow=False)))[0].item()
+        return self._predictions(self._scores_of_one(x))[0].item()
 
     def _refuse_balanced(self) -> None:
         if self.class_weight == "balanced":
@@ -260,28 +249,34 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
 
     def _begin_labels(self, y: Any, width: int) -> None:
         self._refuse_balanced()
+        pairs = (p for p in PAIRS if any(y == label and type(y) is type(label) for label in p))
+        labels = next(pairs, (y,))
+        self.classes_ = np.array(labels)
         self._open_labels = True
-        for pair in PAIRS:
-            if any(y == label and isinstance(y, type(label)) for label in pair):
-                self.classes_ = np.array(pair)
-                self._open_labels = False
-                break
-        else:
-            self.classes_ = np.array([y])
+        # The label that the first one lets expect; another may come in its place.
+        self._guess = 1 - labels.index(y) if len(labels) == 2 else None
         self._start(width, 1)
 
-    def _add_label(self, y: Any) -> None:
-        if not getattr(self, "_open_labels", False):
+    def _meet_label(self, y: Any) -> None:
+        """Make room for a label that is new, unless all were named before."""
+        labels = self.classes_.tolist()
+        guess = getattr(self, "_guess", None)
+        if guess is not None and y != labels[1 - guess]:
+            labels[guess] = y
+            self._guess = None
+        elif y not in labels:
+            labels.append(y)
+        if labels == self.classes_.tolist():
+            return
+        found = np.array(labels)
+        if not getattr(self, "_open_labels", False) or found.dtype.kind != self.classes_.dtype.kind:
             self._refuse_label(y)
-        labels = np.array([*self.classes_.tolist(), y])
-        if labels.dtype.kind != self.classes_.dtype.kind:
-            raise ValueError(f"the label {y!r} is of another type than {self.classes_.tolist()}")
-        if len(labels) > 2:
+        if len(labels) > max(len(self.classes_), 2):
             # Every label has a learner of its own now; the first one was for the second label.
-            if len(labels) == 3:
-                self.learners_.insert(0, self._new_learner(self.n_features_in_))
-            self.learners_.append(self._new_learner(self.n_features_in_))
-        self.classes_ = labels
+            more = [self._new_learner(self.n_features_in_) for _ in range(2)]
+            first = more[:1] if len(labels) == 3 else []
+            self.learners_ = [*first, *self.learners_, more[1]]
+        self.classes_ = found
         self._answers = {}
 
     def _refuse_label(self, label: Any) -> NoReturn:
@@ -385,9 +380,10 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         return {
             "classes": json.dumps(labels),
             "open_labels": bool(getattr(self, "_open_labels", False)),
+            "guess": getattr(self, "_guess", None),
         }
 
     def _restore(self, meta: Any) -> None:
         labels = json.loads(meta["classes"])
         self.classes_ = np.array(labels["labels"], dtype=np.dtype(labels["dtype"]))
-        self._open_labels = meta["open_labels"]
+        self._open_labels, self._guess = meta["open_labels"], meta.get("guess")

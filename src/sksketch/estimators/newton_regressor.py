@@ -141,13 +141,8 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         array of shape (n_samples,)
         """
         first = not hasattr(self, "learners_")
-        before = dict(self.__dict__)
-        try:
+        with self._or_as_before():
             return self._predictions(self._take(X, y, sample_weight, reset=first))
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     def progressive_score(self, X: Any, y: Any) -> float:
         """Predict each row, then learn from it; return R^2 of the predictions."""
@@ -168,22 +163,17 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         5
         """
         target = np.array([float(y)])
-        before = dict(self.__dict__)
-        try:
+        with self._or_as_before():
             self._targets(target, reset=False)
-            self._learn_one(x, y, lambda width: self._start(width, 1))
-            self._learn(self._one(x, grow=False), target, target[:, None], np.ones(1))
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+            row = self._meet(x, lambda width: self._start(width, 1))
+            self._learn(row, target, target[:, None], np.ones(1))
         return self
 
     def predict_one(self, x: Any) -> float:
         """Return the prediction of one row; 0.0 before anything was learned."""
         if not hasattr(self, "learners_"):
             return 0.0
-        return float(self._scores_of(self._one(x, grow=False))[0, 0])
+        return float(self._scores_of_one(x)[0, 0])
 
     def _targets(self, y: Any, reset: bool) -> Array:
         targets = np.asarray(y, dtype=np.float64)

@@ -13,7 +13,7 @@ from sksketch.arrays.kernels import layout, online_kernels
 from sksketch.arrays.linalg import aligned_empty
 from sksketch.exceptions import StateFormatError
 from sksketch.learners.losses import Loss
-from sksketch.learners.vocabulary import NumberedRows
+from sksketch.learners.vocabulary import NumberedRows, grown
 from sksketch.persistence import State
 from sksketch.sketches.shrinkage import n_reduced
 
@@ -49,17 +49,6 @@ class OnlineLearner(ABC):
     @abstractmethod
     def loss_sum(self) -> float:
         """Sum of the losses of the predictions made before each row was learned from."""
-
-
-def grown(array: Array, n_rows: int, fill: float = 0) -> Array:
-    """Return the array with room for at least so many rows, twice as many as before."""
-    if n_rows <= len(array):
-        return array
-    shape = (max(n_rows, 2 * len(array)), *array.shape[1:])
-    more = aligned_empty(shape, array.dtype) if array.ndim == 2 else np.empty(shape, array.dtype)
-    more[: len(array)] = array
-    more[len(array) :] = fill
-    return more
 
 
 class SketchedNewton(OnlineLearner):

@@ -12,8 +12,8 @@ from sksketch._typing import Array
 from sksketch.arrays.kernels import layout, online_kernels
 from sksketch.arrays.random import stream
 from sksketch.learners.losses import Loss
-from sksketch.learners.newton import OnlineLearner, grown, loss_meta, loss_of
-from sksketch.learners.vocabulary import NumberedRows
+from sksketch.learners.newton import OnlineLearner, loss_meta, loss_of
+from sksketch.learners.vocabulary import NumberedRows, grown
 from sksketch.persistence import State
 
 # Random vectors are drawn for so many rows at a time, whatever the blocks.

@@ -10,9 +10,21 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels import online_kernels
+from sksketch.arrays.linalg import aligned_empty
 
 # Entries of rows that are numbered and then learned from while they are still close.
 BLOCK_ENTRIES = 1 << 16
+
+
+def grown(array: Array, n_rows: int, fill: float = 0) -> Array:
+    """Return the array with room for at least so many rows, twice as many as before."""
+    if n_rows <= len(array):
+        return array
+    shape = (max(n_rows, 2 * len(array)), *array.shape[1:])
+    more = aligned_empty(shape, array.dtype) if array.ndim == 2 else np.empty(shape, array.dtype)
+    more[: len(array)] = array
+    more[len(array) :] = fill
+    return more
 
 
 class NumberedRows(NamedTuple):
@@ -52,6 +64,7 @@ class Vocabulary:
         self._index = np.zeros(width, np.int32)
         self.size = int(constant)
         self._room = np.empty(0, np.int32), np.empty(0)
+        self._met = np.empty(0, np.int64)
 
     @property
     def width(self) -> int:
@@ -92,7 +105,8 @@ class Vocabulary:
         if room > len(self._room[1]):
             self._room = np.empty(room, np.int32), np.empty(room)
         rows = NumberedRows(np.empty(n_rows + 1, np.int64), *self._room)
-        state = self._index, self.size, self.constant, *rows
+        self._met = grown(self._met, self.size + n_entries)
+        state = self._index, self._met, self.size, self.constant, *rows
         if sp.issparse(X):
             indptr = X.indptr[part.start : part.stop + 1]
             size = online_kernels().number_sparse(indptr, X.indices, X.data, *state)
@@ -104,15 +118,22 @@ class Vocabulary:
 
     def columns(self) -> Array:
         """Return the columns met, in the order of their numbers; the constant is not one."""
-        met = np.flatnonzero(self._index)
-        found = np.empty(self.size - self.constant, np.int64)
-        found[self._index[met] - 1 - self.constant] = met
-        return found
+        return self._met[: self.size - self.constant]
+
+    def known(self, row: Any) -> tuple[Array, Array]:
+        """Return the numbers and values of the features of one row that were met."""
+        row = sp.csr_array(row)
+        met = self._index[row.indices]
+        features, values = met[met > 0].astype(np.int64) - 1, row.data[met > 0]
+        if self.constant:
+            return np.append(0, features), np.append(1.0, values)
+        return features, values
 
     def restore(self, columns: Array) -> None:
         """Give these columns the numbers that they had when `columns` listed them."""
         self._index[:] = 0
         self._index[columns] = np.arange(len(columns), dtype=np.int32) + 1 + self.constant
+        self._met = np.array(columns)
         self.size = len(columns) + self.constant
 
     def dense(self, weights: Array, width: int) -> tuple[Array, float]:

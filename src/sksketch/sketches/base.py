@@ -271,11 +271,7 @@ class Sketch(ABC):
                 f"got the state of a {state.kind!r}, expected {cls.kind!r}; "
                 "use sksketch.load to read a file of any kind"
             )
-        if state.version > cls.version:
-            raise StateFormatError(
-                f"state version {state.version} of {cls.kind!r} is newer than this release reads "
-                f"({cls.version}); upgrade sksketch"
-            )
+        state.require(cls.version)
 
     def save(self, path: PathLike) -> None:
         """Write the sketch to one file, atomically; `sksketch.load` reads it back."""

@@ -12,6 +12,7 @@ def number_sparse(
     indices: Array,
     data: Array,
     index: Array,
+    met: Array,
     n_known: int,
     constant: bool,
     new_indptr: Array,
@@ -20,7 +21,8 @@ def number_sparse(
 ) -> int:
     """Write CSR rows with numbered features, and return how many features are known now.
 
-    ``index`` has the number of each column plus one, or 0 if the column has not been met. Zeros
+    ``index`` has the number of each column plus one, or 0 if the column has not been met; ``met``
+    has the columns in the order of their numbers, without the constant. Zeros
     are left out. ``constant`` adds feature 0 with the value one to each row.
     """
     at = 0
@@ -34,6 +36,7 @@ def number_sparse(
                 continue
             column = indices[p]
             if index[column] == 0:
+                met[n_known - constant] = column
                 n_known += 1
                 index[column] = n_known
             ids[at], values[at] = index[column] - 1, data[p]
@@ -46,6 +49,7 @@ def number_sparse(
 def number_dense(
     X: Array,
     index: Array,
+    met: Array,
     n_known: int,
     constant: bool,
     new_indptr: Array,
@@ -64,6 +68,7 @@ def number_dense(
             if value == 0.0:
                 continue
             if index[column] == 0:
+                met[n_known - constant] = column
                 n_known += 1
                 index[column] = n_known
             ids[at], values[at] = index[column] - 1, value
