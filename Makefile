@@ -30,9 +30,13 @@ bench: $(VENV)/dev.stamp ## speed, error and memory beside peers, and errors bes
 	@$(BIN)/python benchmarks/speed/io.py
 	@$(BIN)/python benchmarks/speed/ridge.py
 	@$(BIN)/python benchmarks/speed/online.py
+	@$(BIN)/python benchmarks/speed/reduction.py
+	@$(BIN)/python benchmarks/speed/kernel.py
 	@$(BIN)/python benchmarks/papers/embedding.py
 	@$(BIN)/python benchmarks/papers/shi2021.py
 	@$(BIN)/python benchmarks/papers/luo2019.py
+	@$(BIN)/python benchmarks/papers/xu2017.py
+	@$(BIN)/python benchmarks/papers/xie2015.py
 
 bench-quick: $(VENV)/dev.stamp ## the same on small sizes, a minute or two
 	@$(BIN)/python benchmarks/speed/dense.py --quick
@@ -42,9 +46,13 @@ bench-quick: $(VENV)/dev.stamp ## the same on small sizes, a minute or two
 	@$(BIN)/python benchmarks/speed/io.py --quick
 	@$(BIN)/python benchmarks/speed/ridge.py --quick
 	@$(BIN)/python benchmarks/speed/online.py --quick
+	@$(BIN)/python benchmarks/speed/reduction.py --quick
+	@$(BIN)/python benchmarks/speed/kernel.py --quick
 	@$(BIN)/python benchmarks/papers/embedding.py --quick
 	@$(BIN)/python benchmarks/papers/shi2021.py --quick
 	@$(BIN)/python benchmarks/papers/luo2019.py --quick
+	@$(BIN)/python benchmarks/papers/xu2017.py --quick
+	@$(BIN)/python benchmarks/papers/xie2015.py --quick
 
 docs: $(VENV)/docs.stamp ## build the site into docs/_build
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
@@ -67,7 +75,8 @@ $(VENV)/tour.stamp: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
-	@echo "installing scikit-sketch[test,cli,plot,dev] into $(VENV)"
+	@echo "installing scikit-sketch[test,cli,plot,dev] and torch for the CPU into $(VENV)"
+	@$(PIP) torch==2.13.0
 	@$(PIP) -e '.[test,cli,plot,dev]'
 	@touch $@ $(VENV)/tour.stamp
 

@@ -8,12 +8,22 @@ from typing import Any
 
 from sksketch._typing import PathLike
 from sksketch.estimators import (
+    MultiviewMixture,
     OnlineNewtonClassifier,
     OnlineNewtonRegressor,
+    RandomFeatures,
+    RandomReduction,
+    ReducedClassifier,
+    ReducedRegressor,
+    StreamingKernelCCA,
+    StreamingKernelPCA,
+    StreamingKernelSVD,
     StreamingPCA,
     StreamingRidge,
     StreamingRidgeCV,
+    StreamingSpectralClustering,
     StreamingSVD,
+    SubspaceReduction,
 )
 from sksketch.persistence import State, read_state
 from sksketch.sketches import Sketch, load_sketch
@@ -21,12 +31,22 @@ from sksketch.sketches import Sketch, load_sketch
 ESTIMATORS: dict[str, Any] = {
     kind.kind: kind
     for kind in (
+        MultiviewMixture,
+        StreamingSpectralClustering,
         StreamingPCA,
         StreamingSVD,
         StreamingRidge,
         StreamingRidgeCV,
         OnlineNewtonClassifier,
         OnlineNewtonRegressor,
+        RandomFeatures,
+        StreamingKernelPCA,
+        StreamingKernelSVD,
+        StreamingKernelCCA,
+        SubspaceReduction,
+        RandomReduction,
+        ReducedClassifier,
+        ReducedRegressor,
     )
 }
 

@@ -76,6 +76,15 @@ class State:
         object.__setattr__(self, "meta", meta)
         object.__setattr__(self, "arrays", arrays)
 
+    def with_more(self, meta: Mapping[str, Plain], arrays: Mapping[str, Array]) -> State:
+        """Return this state with further fields."""
+        return State(self.kind, self.version, {**self.meta, **meta}, {**self.arrays, **arrays})
+
+    def behind(self, prefix: str) -> dict[str, Array]:
+        """Return the arrays whose names begin with a prefix, without it."""
+        arrays = self.arrays.items()
+        return {name.removeprefix(prefix): v for name, v in arrays if name.startswith(prefix)}
+
     def with_inner(self, prefix: str, inner: State) -> State:
         """Return this state with ``inner`` stored in it, its names behind ``prefix`` and a dot.
 

@@ -62,6 +62,15 @@ def normal_csr(X, rng):
     return np.zeros_like(W), np.zeros(SIZE), W, *compressed(X, rng), scale, center @ W
 
 
+def product_csr(X, rng):
+    other = rng.standard_normal((X.shape[1], SIZE)).astype(X.dtype)
+    return np.zeros((len(X), SIZE), X.dtype), *compressed(X, rng), *compressed(other, rng)
+
+
+def uniforms(X, rng):
+    return np.zeros(X.size), int(rng.integers(-(2**63), 2**63 - 1)), int(rng.integers(0, 2**40))
+
+
 def as_svmlight(X, rng):
     """Return X without some of its entries as lines of text, with all that is to be skipped."""
     lines = [b"# a comment", b""]
@@ -109,8 +118,10 @@ ARGUMENTS = {
     "outer_csr_inplace": outer_csr,
     "parse_svmlight_inplace": parse_svmlight,
     "parse_vw_inplace": parse_vw,
+    "product_csr_inplace": product_csr,
     "scatter_csr_inplace": scatter_csr,
     "scatter_rows_inplace": scatter_rows,
+    "uniforms_inplace": uniforms,
     "walsh_hadamard_inplace": walsh_hadamard,
 }
 # No product in them is rounded, and sums run in the same order.

@@ -18,13 +18,23 @@ from sksketch import (
     Centered,
     ExactCovariance,
     FrequentDirections,
+    MultiviewMixture,
     OnlineNewtonClassifier,
     OnlineNewtonRegressor,
+    RandomFeatures,
+    RandomReduction,
+    ReducedClassifier,
+    ReducedRegressor,
     Regression,
+    StreamingKernelCCA,
+    StreamingKernelPCA,
+    StreamingKernelSVD,
     StreamingPCA,
     StreamingRidge,
     StreamingRidgeCV,
+    StreamingSpectralClustering,
     StreamingSVD,
+    SubspaceReduction,
     make_sketch,
 )
 from sksketch.sketches import buffer
@@ -40,6 +50,10 @@ def rows(n_rows: int, dtype: type = np.float64) -> Any:
     """Return rows by a formula, the same on every machine."""
     i, j = np.arange(n_rows)[:, None], np.arange(WIDTH)
     return (np.sin(1.0 + 0.7 * i * (j + 1) + 0.3 * i * i) / (j + 1) + 0.5).astype(dtype)
+
+
+KERNEL = {"n_random_features": 16, "batch_size": 32}
+KERNELS = (RandomFeatures, StreamingKernelPCA, StreamingKernelSVD, StreamingKernelCCA)
 
 
 # Each with the number of rows it has seen.
@@ -82,6 +96,21 @@ MAKERS: dict[str, tuple[int, Callable[[], Any]]] = {
     "svd": (517, lambda: StreamingSVD(0.9)),
     "online-classifier": (120, lambda: OnlineNewtonClassifier(sketch_size=3)),
     "online-regressor": (120, lambda: OnlineNewtonRegressor("oja", sketch_size=3)),
+    "subspace-reduction": (90, lambda: SubspaceReduction(4, n_power_iter=1)),
+    "random-reduction": (90, lambda: RandomReduction(4, operator="srht")),
+    "reduced-classifier": (90, lambda: ReducedClassifier(4, class_weight={-1.0: 1, 1.0: 2})),
+    "reduced-regressor": (90, lambda: ReducedRegressor(4, method="rp")),
+    "random-features": (90, lambda: RandomFeatures("matern", 12, kernel_params={"nu": 2.5})),
+    "random-features-landmarks": (90, lambda: RandomFeatures(landmarks=5)),
+    "kernel-pca-waiting": (40, lambda: StreamingKernelPCA(2, n_random_features=16)),
+    "kernel-pca-steps": (90, lambda: StreamingKernelPCA(2, solver="sgd", **KERNEL)),
+    "kernel-pca-sketch": (90, lambda: StreamingKernelPCA(2, solver="sketch", **KERNEL)),
+    "kernel-svd": (90, lambda: StreamingKernelSVD(2, n_random_features=16)),
+    "kernel-cca": (90, lambda: StreamingKernelCCA(2, n_random_features=16, ridge=1e-3)),
+    "spectral-clustering": (90, lambda: StreamingSpectralClustering(2, landmarks=6)),
+    "multiview-mixture": (300, lambda: MultiviewMixture(2, landmarks=6, lift_rows=10)),
+    "kernel-cca-finished": (90, lambda: StreamingKernelCCA(2, n_random_features=16)),
+    "kernel-cca-steps": (90, lambda: StreamingKernelCCA(2, solver="sgd", n_steps=3, **KERNEL)),
 }
 
 
@@ -101,9 +130,23 @@ def fed(made: Any, X: Any) -> Any:
         return made.partial_fit(X, np.sign(y[:, 0] - 0.7), classes=[-1, 1])
     if isinstance(made, OnlineNewtonRegressor):
         return made.partial_fit(X, y[:, 0])
+    if isinstance(made, (ReducedClassifier, ReducedRegressor)):
+        return made.fit(X, np.sign(y[:, 0] - 0.7))
+    if isinstance(made, StreamingSpectralClustering):
+        return made.fit(X)
+    if isinstance(made, MultiviewMixture):
+        return made.fit(*mixed(len(X)))
+    if isinstance(made, KERNELS) and not hasattr(made, "n_features_in_") and len(X) > 40:
+        return made.fit(X, y)
     if isinstance(made, Regression):
         return made.update(X, targets=y)
     return made.update(X) if isinstance(made, sksketch.Sketch) else made.partial_fit(X, y)
+
+
+def mixed(n_rows: int) -> list[Any]:
+    """Return three views of two groups, by a formula."""
+    i = np.arange(n_rows)
+    return [((i % 3 == 0) * 4.0 + np.sin(i * (k + 1.7)))[:, None] for k in range(3)]
 
 
 def answers(made: Any) -> dict[str, Any]:
@@ -114,6 +157,29 @@ def answers(made: Any) -> dict[str, Any]:
             "n_rows_seen": made.n_samples_seen_,
             "coef": made.coef_.tolist(),
             "loss": made.cumulative_loss_,
+        }
+    if isinstance(made, (ReducedClassifier, ReducedRegressor)):
+        return {
+            "kind": made.kind,
+            "n_rows_seen": made.dual_coef_.shape[1],
+            "coef": made.coef_.tolist(),
+            "objective_gap_bound": made.objective_gap_bound_,
+            "reduced": made.reduction_.transform(rows(3)).tolist(),
+        }
+    if isinstance(made, (SubspaceReduction, RandomReduction)):
+        return {
+            "kind": made.kind,
+            "n_rows_seen": getattr(made, "n_samples_seen_", 0),
+            "transformed": made.transform(rows(3)).tolist(),
+        }
+    if isinstance(made, MultiviewMixture):
+        found = {"kind": made.kind, "n_rows_seen": 0, "weights": made.weights_.tolist()}
+        return found | {"density": made.density([[0.0], [4.0]]).tolist()}
+    if isinstance(made, (*KERNELS, StreamingSpectralClustering)):
+        return {
+            "kind": made.kind,
+            "n_rows_seen": getattr(made, "n_samples_seen_", 0),
+            "transformed": made.transform(rows(3)).tolist(),
         }
     sketch = getattr(made, "sketch_", made)
     found: dict[str, Any] = {"kind": made.kind, "n_rows_seen": sketch.n_rows_seen}
@@ -138,6 +204,14 @@ def answers(made: Any) -> dict[str, Any]:
     return found
 
 
+def save(made: Any, path: Path) -> None:
+    """Write a file that can go on, unless its name says that it is finished."""
+    if isinstance(made, (StreamingKernelCCA, StreamingKernelSVD)):
+        made.save(path, finished="finished" in path.stem)
+    else:
+        made.save(path)
+
+
 def main() -> None:
     """Write the files of this version."""
     buffer.TILE_ROWS = (256, 256)
@@ -146,7 +220,7 @@ def main() -> None:
     expected = {}
     for name in MAKERS:
         made = make(name)
-        made.save(folder / f"{name}.sks")
+        save(made, folder / f"{name}.sks")
         expected[name] = answers(made)
     (folder / "expected.json").write_text(json.dumps(expected))
 

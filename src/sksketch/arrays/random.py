@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
+import array_api_compat
 import numpy as np
+
+from sksketch.arrays.kernels import generic, kernels
+from sksketch.arrays.namespace import namespace, normal_quantile, on_device
 
 
 def stream(seed: int, purpose: str, index: int = 0) -> np.random.Generator:
@@ -19,7 +24,34 @@ def stream(seed: int, purpose: str, index: int = 0) -> np.random.Generator:
     >>> bool((a == b).all())
     True
     """
-    digest = hashlib.blake2b(f"{seed}:{purpose}".encode(), digest_size=16).digest()
-    key = np.frombuffer(digest, dtype="<u8").astype(np.uint64)
+    key = np.frombuffer(_digest(f"{seed}:{purpose}", 16), dtype="<u8").astype(np.uint64)
     # The counter's low word moves with every draw; its high word is ours to address.
     return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, index]))
+
+
+def uniforms(shape: tuple[int, ...], seed: int, purpose: str, start: int, like: Any) -> Any:
+    """Return float64 numbers between 0 and 1, made on the device of ``like``.
+
+    They are those from number ``start`` on of all that ``seed`` keeps for ``purpose``, the same
+    bits on every device.
+
+    >>> uniforms((3,), 0, "phases", 5, np.empty(0)).round(3)
+    array([0.253, 0.589, 0.26 ])
+    """
+    xp, device = namespace(like), array_api_compat.device(like) if on_device(like) else "cpu"
+    numbers = xp.empty(int(np.prod(shape)), dtype=xp.float64, device=device)
+    key = int.from_bytes(_digest(f"{seed}:{purpose}", 8), "little", signed=True)
+    (generic if on_device(like) else kernels()).uniforms_inplace(numbers, key, start)
+    return xp.reshape(numbers, shape)
+
+
+def normals(shape: tuple[int, ...], seed: int, purpose: str, start: int, like: Any) -> Any:
+    """Return standard normal numbers in float64, made on the device of ``like``.
+
+    They are addressed as those of `uniforms`, and equal on all devices but for the last bits.
+    """
+    return normal_quantile(uniforms(shape, seed, purpose, start, like))
+
+
+def _digest(text: str, size: int) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=size).digest()

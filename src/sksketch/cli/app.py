@@ -71,7 +71,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _build_app() -> Any:
     """Return the commands as one application."""
-    from sksketch.cli import applying, files, models, online, reporting, touring
+    from sksketch.cli import (
+        applying,
+        files,
+        kernels,
+        models,
+        online,
+        reducing,
+        reporting,
+        touring,
+    )
     from sksketch.cli.options import epilog, grouped
 
     app = typer.Typer(
@@ -81,7 +90,10 @@ def _build_app() -> Any:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    learning: list[Any] = [models.pca, models.svd, models.ridge, online.online, models.sketch]
+    learning: list[Any] = [
+        *(models.pca, models.svd, models.ridge, online.online),
+        *(kernels.kpca, kernels.kcca, reducing.reduce, models.sketch),
+    ]
     using: list[Any] = [files.merge, applying.apply, files.info, reporting.report, touring.tour]
     for command in (*learning, *using):
         app.command(epilog=epilog(command.__name__))(grouped(command))

@@ -13,7 +13,9 @@ from sksketch.cli.options import Output, Rows
 from sksketch.cli.running import keep_sources, open_source
 from sksketch.cli.saving import STDOUT, opened, read
 from sksketch.cli.show import progress_bar
-from sksketch.estimators import OnlineNewtonClassifier
+from sksketch.estimators import OnlineNewtonClassifier, ReducedClassifier
+from sksketch.streams import RowSource
+from sksketch.streams.writing import ParquetWriter
 
 
 def apply(
@@ -22,15 +24,14 @@ def apply(
     output: Output,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Write the scores or predictions of rows, as .npy or .csv, or as CSV to stdout."""
+    """Write the scores or predictions of rows: .npy, .npz, .parquet or .csv, or CSV to stdout."""
     saved = read(model)
     fitted = saved.model
     if not hasattr(fitted, "transform") and not hasattr(fitted, "predict"):
         raise typer.BadParameter(
             f"{model} is a sketch; read a model out of it with pca, svd or ridge"
         )
-    if output != STDOUT and not output.endswith((".npy", ".csv")):
-        raise typer.BadParameter(f"{output}: give a name that ends in .npy or .csv, or -")
+    check_output(output)
     keep_sources(rows, output)
     source = open_source(rows, names=saved.names, width=fitted.n_features_in_)
     if source.n_features != fitted.n_features_in_:
@@ -38,12 +39,27 @@ def apply(
             f"the rows have {source.n_features} columns and the model {fitted.n_features_in_}; "
             "choose them with --columns"
         )
+    write_answers(fitted, source, output, quiet=quiet)
+
+
+def check_output(output: str) -> None:
+    """Refuse a name that does not tell the format."""
+    if output != STDOUT and not output.endswith((".csv", *WRITERS)):
+        raise typer.BadParameter(
+            f"{output}: give a name that ends in .npy, .npz, .parquet or .csv, or -"
+        )
+
+
+def write_answers(fitted: Any, source: RowSource, output: str, *, quiet: bool) -> None:
+    """Write what a fitted model says of all rows of a source."""
+    check_output(output)
     header = _header(fitted)
     # Columns were chosen by name; the blocks are bare arrays.
     vars(fitted).pop("feature_names_in_", None)
     answer = _answer(fitted)
     with progress_bar(shown=not quiet) as progress, opened(output) as file:
-        writer = _Npy(file) if output.endswith(".npy") else _Csv(file, header)
+        kinds = [kind for suffix, kind in WRITERS.items() if output.endswith(suffix)]
+        writer = (kinds or [_Csv])[0](file, header)
         n_done = 0
         progress(n_done, source.n_rows)
         for block in source.blocks():
@@ -55,7 +71,7 @@ def apply(
 
 def _answer(fitted: Any) -> Callable[[Any], Any]:
     """Return what gives the columns to write."""
-    if isinstance(fitted, OnlineNewtonClassifier):
+    if isinstance(fitted, OnlineNewtonClassifier | ReducedClassifier):
 
         def labels_and_scores(X: Any) -> Array:
             scores = np.asarray(fitted.decision_function(X)).reshape(X.shape[0], -1)
@@ -69,7 +85,7 @@ def _answer(fitted: Any) -> Callable[[Any], Any]:
 def _header(fitted: Any) -> list[str]:
     if hasattr(fitted, "transform"):
         return [str(name) for name in fitted.get_feature_names_out()]
-    if isinstance(fitted, OnlineNewtonClassifier):
+    if isinstance(fitted, OnlineNewtonClassifier | ReducedClassifier):
         classes = [f"{label:g}" for label in fitted.classes_]
         scores = ["score"] if len(classes) == 2 else [f"score_{label}" for label in classes]
         return ["prediction", *scores]
@@ -80,7 +96,7 @@ def _header(fitted: Any) -> list[str]:
 class _Npy:
     """An .npy file of rows whose number is known at the end."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], header: list[str]) -> None:
         self._file = file
         self._n_rows = 0
         self._like: Array | None = None
@@ -120,3 +136,21 @@ class _Csv:
 
     def close(self) -> None:
         self._file.flush()
+
+
+class _Npz:
+    """An .npz file with one array X, which is gathered before it is written."""
+
+    def __init__(self, file: IO[bytes], header: list[str]) -> None:
+        self._file = file
+        self._parts: list[Array] = []
+
+    def write(self, rows: Array) -> None:
+        self._parts.append(rows)
+
+    def close(self) -> None:
+        np.savez(self._file, X=np.concatenate(self._parts))
+
+
+# By the end of the name; other names are CSV.
+WRITERS: dict[str, Any] = {".npy": _Npy, ".npz": _Npz, ".parquet": ParquetWriter}

@@ -33,6 +33,17 @@ EXAMPLES = {
         "sksketch online rows.csv --target y --task regress -o model.sks",
         "cat clicks.vw | sksketch online - --format vw --classes=-1,1 -o model.sks",
     ],
+    "kpca": [
+        "sksketch kpca rows.parquet -k 5 -o model.sks",
+        "sksketch kpca rows.csv --kernel matern --parameter nu=2.5 --landmarks 300 -o model.sks",
+        "sksketch kpca rows.parquet -k 5 --solver sgd --polish 2 -o model.sks",
+    ],
+    "kcca": ["sksketch kcca rows.csv --other a,b -k 2 --ridge 1e-4 -o model.sks"],
+    "reduce": [
+        "sksketch reduce counts.svm -k 5 -o subspace.sks --coordinates few.parquet",
+        "sksketch reduce labels.svm --task classify --loss logistic -o model.sks",
+        "sksketch reduce rows.csv --target y --task regress -o model.sks",
+    ],
     "sketch": [
         "sksketch sketch part1.parquet -o a.sks",
         "sksketch sketch part2.parquet -o b.sks",

@@ -67,7 +67,8 @@ def write(saved: Saved, output: str) -> None:
                 shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    state = saved.model.state()
+    finished = getattr(saved.model, "finished_state", None)
+    state = saved.model.state() if finished is None else finished()
     if isinstance(saved.model, Sketch) and saved.names is not None:
         # Sketches know no names; the file may, so that parts are not mixed up.
         meta = {**state.meta, "feature_names": json.dumps(saved.names)}

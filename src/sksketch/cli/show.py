@@ -26,7 +26,7 @@ from sksketch.cli.options import Run
 from sksketch.cli.saving import Saved
 from sksketch.drive import Progress
 from sksketch.estimators import StreamingRidge, StreamingRidgeCV
-from sksketch.findings import ONLINE, OnlineFindings
+from sksketch.findings import ONLINE, PLAIN, OnlineFindings, plain_findings
 from sksketch.sketches import Sketch
 
 # Components or coefficients that are printed; --json has all of them.
@@ -88,6 +88,9 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
     model = saved.model
     if isinstance(model, ONLINE):
         _print_online(saved, file, as_json)
+        return
+    if isinstance(model, PLAIN):
+        _print_plain(saved, file, as_json)
         return
     sketch = model if isinstance(model, Sketch) else model.sketch_
     facts: dict[str, Any] = {
@@ -172,6 +175,40 @@ def _print_online(saved: Saved, file: str, as_json: bool) -> None:
         typer.echo(f"\n{'for':<{width}} {outcome}")
         for name, value in {"intercept": intercept, **entries}.items():
             typer.echo(f"{name:<{width}} {value:.6g}")
+
+
+def _print_plain(saved: Saved, file: str, as_json: bool) -> None:
+    """Print what a kernel model, a reduction or a model learned on one is and has found."""
+    found = plain_findings(saved.model, saved.names)
+    facts = {"file": file, "kind": saved.model.kind, **found.facts}
+    if as_json:
+        record: dict[str, Any] = {name.replace(" ", "_"): value for name, value in facts.items()}
+        if found.values is not None:
+            record[f"{found.values[0].replace(' ', '_')}s"] = found.values[1]
+        print_json(record | ({"largest": found.largest} if found.largest else {}))
+        return
+    intercepts = facts.pop("intercept", [])
+    for name, value in facts.items():
+        text = _shown(value)
+        typer.echo(f"{name:<20} {text}")
+    if found.values is not None:
+        quantity, values = found.values
+        typer.echo(f"\n{'number':<8} {quantity}")
+        for i, value in enumerate(values[:MOST_LINES]):
+            typer.echo(f"{i + 1:<8} {value:.6g}")
+        if len(values) > MOST_LINES:
+            typer.echo(f"... {len(values) - MOST_LINES} more")
+    for (outcome, entries), intercept in zip(found.largest.items(), intercepts, strict=False):
+        width = max(map(len, ["intercept   ", *entries]))
+        typer.echo(f"\n{'for':<{width}} {outcome}")
+        for name, value in {"intercept": intercept, **entries}.items():
+            typer.echo(f"{name:<{width}} {value:.6g}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _print_components(found: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -23,6 +23,16 @@ T = TypeVar("T")
 
 # Seconds between two checkpoints, unless rows are given.
 PERIOD = 30.0
+
+
+@runtime_checkable
+class SeveralPasses(Protocol):
+    """An estimator that needs all rows more than once, and hears when they have all come."""
+
+    n_passes: int
+
+    def end_pass(self, number: int) -> None:
+        """All rows have come ``number`` times; heard again when a run goes on later."""
 
 
 def fit_stream(
@@ -63,7 +73,8 @@ def fit_stream(
     classes : array-like, optional
         Passed to ``partial_fit`` of a classifier.
     n_passes : int
-        Times that all rows are given, for estimators that gain from seeing them again.
+        Times that all rows are given, for estimators that gain from seeing them again. A
+        `SubspaceReduction` with power passes gets as many as it needs.
 
     Returns
     -------
@@ -91,6 +102,8 @@ def fit_stream(
         n_done = keeper.restore(model, resume=resume)
     if not n_done and not isinstance(model, Sketch):
         forget(model)
+    if isinstance(model, SeveralPasses):
+        n_passes = max(n_passes, model.n_passes)
     run = _Run(steps, model, keeper, every, classes)
     callbacks = Callbacks(estimator)
     n_rows = None if rows.n_rows is None else rows.n_rows * n_passes
@@ -100,7 +113,8 @@ def fit_stream(
         callbacks.running("fit_stream", n_blocks),
         _room_for_reading(rows),
     ):
-        run.all_rows(_passes(rows, n_done, n_passes), n_done, n_rows, report, callbacks)
+        blocks = _passes(rows, n_done, n_passes, model)
+        run.all_rows(blocks, n_done, n_rows, report, callbacks)
     if rows.feature_names is not None and not steps and not isinstance(model, Sketch):
         # Only now: the blocks are bare arrays, and scikit-learn would miss their names.
         model.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
@@ -266,12 +280,14 @@ def _cut(blocks: Iterator[Block], every: int | None) -> Iterator[Block]:
             yield Block(block.X[part], None if block.y is None else block.y[part])
 
 
-def _passes(rows: RowSource, n_done: int, n_passes: int) -> Iterator[Block]:
+def _passes(rows: RowSource, n_done: int, n_passes: int, model: Any) -> Iterator[Block]:
     """Give all rows so many times, leaving out the first ``n_done``."""
     if n_passes == 1:
         yield from rows.blocks(n_done)
         return
-    for _ in range(n_passes):
+    for number in range(n_passes):
+        if number and isinstance(model, SeveralPasses):
+            model.end_pass(number)
         for X, y in rows.blocks():
             skip = min(n_done, X.shape[0])
             n_done -= skip

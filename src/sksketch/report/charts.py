@@ -9,6 +9,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.findings import CoefficientPath, Estimates
+from sksketch.findings.plain import Points
 from sksketch.report import svg
 from sksketch.report.words import interval, number, percent
 
@@ -110,6 +111,26 @@ def explained_variance(shares: Estimates, captured: Estimates) -> str:
         f"together {percent(captured.values[-1])}; the numbers are in the table below."
     )
     return canvas.drawing("explained", "Explained variance", description, "".join(marks), "wide")
+
+
+def scatter(points: Points) -> str:
+    """Return the chart of rows at two numbers each."""
+    ends = []
+    for values in (points.x, points.y):
+        low, high = float(values.min()), float(values.max())
+        room = 0.05 * (high - low) or 1.0
+        ends.append((low - room, high + room))
+    vertical = WIDE.upward(*ends[1])
+    canvas = WIDE.beside(vertical)
+    across = canvas.across(*ends[0])
+    dots = [
+        svg.dot(across(float(x)), vertical(float(y)), "dot", 2.0)
+        for x, y in zip(points.x, points.y, strict=True)
+    ]
+    marks = [canvas.vertical_axis(vertical), *dots]
+    marks.append(canvas.horizontal_axis(across, across.ticks(5)))
+    description = f"{len(dots)} rows: {points.across} to the right, {points.upward} upward."
+    return canvas.drawing("scatter", "Some rows", description, "".join(marks), "wide")
 
 
 def _whole_ticks(n: int) -> list[float]:

@@ -19,8 +19,8 @@ from sksketch.estimators import (
     StreamingRidgeCV,
     StreamingSVD,
 )
-from sksketch.findings import ONLINE, Findings, OnlineFindings
-from sksketch.report import html, online, sections
+from sksketch.findings import ONLINE, PLAIN, Findings, OnlineFindings, plain_findings
+from sksketch.report import html, online, plain, sections
 from sksketch.report.words import ROUNDING, number, percent, plural
 from sksketch.sketches import Centered, Regression, Sketch
 
@@ -70,6 +70,8 @@ def render(model: Any, source: Source, names: Sequence[str] | None = None) -> st
     """
     if isinstance(model, ONLINE):
         return _online(model, source, names)
+    if isinstance(model, PLAIN):
+        return _plain(model, source, names)
     sketch = model if isinstance(model, Sketch) else model.sketch_
     with warnings.catch_warnings():
         # What a bound that says nothing would warn of is said on the page.
@@ -103,6 +105,22 @@ def _online(model: Any, source: Source, names: Sequence[str] | None) -> str:
     return _document(_top(model, source, seen, figures), body, source)
 
 
+def _plain(model: Any, source: Source, names: Sequence[str] | None) -> str:
+    found = plain_findings(model, None if names is None else list(names))
+    entries = [
+        ("File", source.name),
+        ("Size", f"{source.n_bytes:,} bytes"),
+        ("Kind", f"{model.kind}, version {model.version}"),
+    ]
+    run = html.section("run", "The run", html.card(html.facts(entries), _settings(model, {})))
+    seen = plural(int(getattr(model, "n_features_in_", 0)), "column")
+    n_rows = found.facts.get("rows seen")
+    if n_rows is not None:
+        seen = f"{plural(n_rows, 'row')} of {seen}"
+    header = _top(model, source, seen, plain.figures(found), found.title)
+    return _document(header, plain.body(found) + run, source)
+
+
 def _document(header: str, body: str, source: Source) -> str:
     style = files("sksketch.report").joinpath("page.css").read_text(encoding="utf-8")
     return (
@@ -125,8 +143,10 @@ def _header(model: Any, sketch: Sketch, source: Source, found: Findings | None) 
     return _top(model, source, f"{seen}, seen once", figures)
 
 
-def _top(model: Any, source: Source, seen: str, figures: list[tuple[str, str]]) -> str:
-    title = TITLES.get(type(model), "Sketch")
+def _top(
+    model: Any, source: Source, seen: str, figures: list[tuple[str, str]], title: str = ""
+) -> str:
+    title = title or TITLES.get(type(model), "Sketch")
     lead = f"{type(model).__name__}: {seen}."
     if source.rows_done is not None:
         so_far = seen.removesuffix(", seen once")
@@ -188,7 +208,7 @@ def _settings(model: Any, meta: Any) -> str:
     """Return what was asked for, to unfold."""
     params = {} if isinstance(model, Sketch) else model.get_params(deep=False)
     rows = [
-        [name, json.dumps(value, default=lambda array: array.tolist())]
+        [name, json.dumps(value, default=_in_words)]
         for name, value in sorted(params.items())
         if not isinstance(value, Sketch)
     ]
@@ -198,6 +218,11 @@ def _settings(model: Any, meta: Any) -> str:
         return ""
     table = html.table(["Setting", "Value"], rows, "Settings of the model and its sketch")
     return f"<details><summary>Settings</summary>{table}</details>"
+
+
+def _in_words(value: Any) -> Any:
+    """Return what JSON can say of an array."""
+    return value.tolist() if getattr(value, "size", 0) <= 20 else f"array of shape {value.shape}"
 
 
 def _innermost(sketch: Sketch) -> Sketch:

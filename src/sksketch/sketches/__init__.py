@@ -3,10 +3,11 @@
 from sksketch.sketches.base import Sketch
 from sksketch.sketches.catalog import load_sketch, make_sketch
 from sksketch.sketches.certificate import Certificate
+from sksketch.sketches.countsketch import CountSketch
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.frequent_directions import FrequentDirections
 from sksketch.sketches.moments import Centered
-from sksketch.sketches.projection import CountSketch, GaussianSketch, HadamardSketch, SignSketch
+from sksketch.sketches.projection import GaussianSketch, HadamardSketch, SignSketch
 from sksketch.sketches.regression import Regression
 from sksketch.sketches.sampling import RowSampleSketch
 from sksketch.sketches.sparse import SparseFrequentDirections

@@ -8,10 +8,11 @@ from typing import Any
 from sksketch.exceptions import StateFormatError
 from sksketch.persistence import State
 from sksketch.sketches.base import Sketch
+from sksketch.sketches.countsketch import CountSketch
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.frequent_directions import FrequentDirections
 from sksketch.sketches.moments import Centered
-from sksketch.sketches.projection import CountSketch, GaussianSketch, HadamardSketch, SignSketch
+from sksketch.sketches.projection import GaussianSketch, HadamardSketch, SignSketch
 from sksketch.sketches.regression import Regression
 from sksketch.sketches.sampling import RowSampleSketch
 from sksketch.sketches.sparse import SparseFrequentDirections

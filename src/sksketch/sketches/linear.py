@@ -19,6 +19,7 @@ from sksketch.sketches.base import Answer, Sketch, megabytes
 from sksketch.sketches.certificate import Certificate
 from sksketch.sketches.forgetting import accumulated_weight
 from sksketch.sketches.options import whole_number
+from sksketch.sketches.sparse_total import DENSE_BYTES
 from sksketch.sketches.targets import as_targets, check_same, described
 
 
@@ -33,6 +34,8 @@ class LinearSketch(Sketch):
     """
 
     initial_ridge: ClassVar[float] = 0.0
+    # Whether B of sparse rows is itself sparse.
+    _keeps_zeros: ClassVar[bool] = False
 
     def __init__(self, sketch_size: int, *, seed: int = 0, shard: int = 0) -> None:
         self.sketch_size = whole_number("sketch_size", sketch_size)
@@ -44,6 +47,8 @@ class LinearSketch(Sketch):
         # Of the targets of one row: () if there is one, (n_targets,) if they came as columns.
         self._target_shape: tuple[int, ...] | None = None
         self._arriving: Array | None = None
+        # Whether B is held as sparse rows, as is decided when the first rows come.
+        self._sparse = False
         self._cached: tuple[Array, Answer] | None = None
 
     # Taking rows in
@@ -75,6 +80,8 @@ class LinearSketch(Sketch):
         if self.n_features is not None:
             check_same(shape, self._target_shape)
         self._arriving = columns
+        if self.n_features is None:
+            self._sparse = sp.issparse(rows)
         try:
             return super().update(rows, weights)
         finally:
@@ -90,6 +97,8 @@ class LinearSketch(Sketch):
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         super()._begin(n_features, dtype)
         self._target_shape = None if self._arriving is None else self._arriving.shape[1:]
+        large = self.sketch_size * self._width * dtype.itemsize > DENSE_BYTES
+        self._sparse = self._sparse and self._keeps_zeros and large
         self._allocate()
 
     def _take(self, rows: Any) -> None:
@@ -147,10 +156,26 @@ class LinearSketch(Sketch):
             )
         return None
 
+    def merge(self, other: Self) -> Self:
+        """Add what another sketch has seen, as if its rows had come here.
+
+        Parameters
+        ----------
+        other : LinearSketch
+            Of the same kind, size and seed, with other shards; it is left as it was.
+
+        Returns
+        -------
+        self
+        """
+        if self.n_features is None and isinstance(other, LinearSketch):
+            self._sparse = other._sparse
+        return super().merge(other)
+
     def _absorb(self, other: Self) -> None:
         self._cached = None
         if not self.n_rows_seen:
-            self._target_shape = other._target_shape
+            self._target_shape, self._sparse = other._target_shape, other._sparse
             self._allocate()
         self._join(other)
         self._shards |= other._shards
@@ -167,6 +192,18 @@ class LinearSketch(Sketch):
         """B = S A, of shape (sketch_size, n_features), in the precision of the rows."""
         n_features = self._require_rows()
         return self._read()[0][:, :n_features].copy()
+
+    @property
+    def compact_matrix(self) -> Any:
+        """B as it is held: a CSR array for sparse rows of very many columns, else `matrix`."""
+        n_features = self._require_rows()
+        if not self._sparse:
+            return self._product()[:, :n_features]
+        return self._compact()[:, :n_features]
+
+    def _compact(self) -> Any:
+        """Return S [A, b] as a CSR array, where it is held as one."""
+        raise NotImplementedError
 
     @property
     def targets(self) -> Array | None:
@@ -270,6 +307,7 @@ class LinearSketch(Sketch):
             sketch.n_features, sketch.dtype = meta["n_features"], np.dtype(meta["dtype"])
             if n_targets is not None:
                 sketch._target_shape = (n_targets,) if n_targets else ()
+            sketch._sparse = any(name.endswith("_indptr") for name in state.arrays)
             sketch._allocate()
             sketch._hold(state.arrays)
         sketch._shards = frozenset(state.arrays["shards"].tolist())

@@ -1,4 +1,4 @@
-"""Random projections of the rows: Gaussian, signs, CountSketch and Hadamard transform."""
+"""Random projections of the rows: Gaussian, signs and Hadamard transform."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from sksketch.sketches.linear import LinearSketch
 
 # Rows that share one random generator.
 TILE_ROWS = 256
-COUNT_TILE_ROWS = 4096
 
 Drawn: TypeAlias = tuple[Array, ...]
 
@@ -51,13 +50,38 @@ class Projection(LinearSketch):
 
         Here for a dense S, of which ``drawn`` has the transposed columns of the tile.
         """
-        _add_product(total, drawn[0][inside], rows, part)
+        _add_product(total, self._columns_of_tile(drawn, inside), rows, part)
+
+    def _columns_of_tile(self, drawn: Drawn, inside: slice) -> Any:
+        """Return the transposed columns of S at ``inside`` of a tile, dense or CSR."""
+        return drawn[0][inside]
+
+    def _drawn_tiles(self, start: int, n_rows: int) -> Iterator[tuple[Drawn, slice, slice]]:
+        purpose = f"{self.kind} {self.shard}"
+        for index, inside, part in _tiles(start, n_rows, self._tile_rows):
+            drawn = _drawn(self._draw, self.seed, purpose, self.sketch_size, index)
+            yield drawn, inside, part
+
+    def columns(self, start: int, n_rows: int) -> Iterator[tuple[slice, Any]]:
+        """Yield S' tile by tile: which of the rows from ``start`` on, and their columns of S.
+
+        Parameters
+        ----------
+        start, n_rows : int
+            A stretch of this shard's rows, whether they have come or not.
+
+        Yields
+        ------
+        slice
+            Within the stretch.
+        array or csr_array of shape (rows of the slice, sketch_size)
+        """
+        for drawn, inside, part in self._drawn_tiles(start, n_rows):
+            yield part, self._columns_of_tile(drawn, inside)
 
     def _accumulate(self, total: Array, start: int, rows: Any) -> None:
         """Add S times wide rows, of which the first is row ``start`` of this shard."""
-        purpose = f"{self.kind} {self.shard}"
-        for index, inside, part in _tiles(start, rows.shape[0], self._tile_rows):
-            drawn = _drawn(self._draw, self.seed, purpose, self.sketch_size, index)
+        for drawn, inside, part in self._drawn_tiles(start, rows.shape[0]):
             self._add_tile(total, drawn, inside, rows, part)
 
     def _allocate(self) -> None:
@@ -174,57 +198,8 @@ class SignSketch(Projection):
 
     @staticmethod
     def _draw(generator: np.random.Generator, sketch_size: int) -> Drawn:
-        signs = _random_signs(generator, TILE_ROWS * sketch_size)
+        signs = random_signs(generator, TILE_ROWS * sketch_size)
         return (signs.reshape(TILE_ROWS, sketch_size) / math.sqrt(sketch_size),)
-
-
-class CountSketch(Projection):
-    """B = S A with a single +-1 in each column of S: each row is added to one row of B.
-
-    Parameters
-    ----------
-    sketch_size : int
-        Rows of B.
-    seed : int
-        Chooses S. Shards that are to be merged have the same seed.
-    shard : int
-        Number of this part of the data; only different ones can be merged.
-
-    Examples
-    --------
-    >>> here = CountSketch(8, shard=0).update([[1.0, 2.0]])
-    >>> there = CountSketch(8, shard=1).update([[3.0, 4.0]])
-    >>> (here | there).shards, (here | there).squared_norm
-    ((0, 1), 30.0)
-
-    Notes
-    -----
-    A row costs one addition for each of its non-zero entries, whatever ``sketch_size``.
-    E B'B = A'A with the same mean squared error as `SignSketch`. But for r orthonormal columns
-    an error below one in every direction needs of the order of r^2 rows in the worst case,
-    where the others need r: if r of the rows are those of an identity matrix, no two of them
-    may meet, as in the birthday problem. The mean square above says that r^2 are enough.
-    """
-
-    kind = "countsketch"
-    _waits = False
-
-    @property
-    def _tile_rows(self) -> int:
-        return COUNT_TILE_ROWS
-
-    @staticmethod
-    def _draw(generator: np.random.Generator, sketch_size: int) -> Drawn:
-        positions = generator.integers(0, sketch_size, COUNT_TILE_ROWS)
-        return positions, _random_signs(generator, COUNT_TILE_ROWS)
-
-    def _add_tile(self, total: Array, drawn: Drawn, inside: slice, rows: Any, part: slice) -> None:
-        positions, signs = drawn[0][inside], drawn[1][inside].astype(total.dtype)
-        if sp.issparse(rows):
-            csr = rows.indptr[part.start : part.stop + 1], rows.indices, rows.data
-            kernels().scatter_csr_inplace(total, positions, signs, *csr)
-        else:
-            kernels().scatter_rows_inplace(total, positions, signs, rows[part])
 
 
 class HadamardSketch(Projection):
@@ -274,8 +249,8 @@ class HadamardSketch(Projection):
     @staticmethod
     def _draw(generator: np.random.Generator, sketch_size: int) -> Drawn:
         n_rows = hadamard_tile_rows(sketch_size)
-        row_signs = _random_signs(generator, n_rows)
-        signs = _random_signs(generator, sketch_size) / math.sqrt(sketch_size)
+        row_signs = random_signs(generator, n_rows)
+        signs = random_signs(generator, sketch_size) / math.sqrt(sketch_size)
         return row_signs, generator.permutation(n_rows)[:sketch_size], signs
 
     def _add(self, rows: Any, norms: Array) -> None:
@@ -287,13 +262,16 @@ class HadamardSketch(Projection):
         # A transform needs the whole tile, however much that is.
         return self._tile_rows
 
+    def _columns_of_tile(self, drawn: Drawn, inside: slice) -> Any:
+        row_signs, chosen, signs = drawn
+        places = np.arange(inside.start, inside.stop)
+        odd = np.bitwise_count(places[:, None] & chosen) & 1
+        return row_signs[inside, None] * (1.0 - 2.0 * odd) * signs
+
     def _add_tile(self, total: Array, drawn: Drawn, inside: slice, rows: Any, part: slice) -> None:
         row_signs, chosen, signs = drawn
         if sp.issparse(rows):
-            places = np.arange(inside.start, inside.stop)
-            odd = np.bitwise_count(places[:, None] & chosen) & 1
-            columns = row_signs[inside, None] * (1.0 - 2.0 * odd) * signs
-            _add_product(total, columns, rows, part)
+            _add_product(total, self._columns_of_tile(drawn, inside), rows, part)
             return
         tile = np.zeros((self._tile_rows, rows.shape[1]), dtype=total.dtype)
         signed = row_signs[inside, None].astype(total.dtype)
@@ -326,7 +304,7 @@ def _drawn(
     return arrays
 
 
-def _random_signs(generator: np.random.Generator, count: int) -> Array:
+def random_signs(generator: np.random.Generator, count: int) -> Array:
     """Return +-1.0 with equal chances, from one bit each."""
     n_bytes = -(-count // 8)
     bits = np.unpackbits(generator.integers(0, 256, n_bytes, dtype=np.uint8), count=count)

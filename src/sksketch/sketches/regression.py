@@ -11,10 +11,11 @@ from sksketch.arrays.rows import as_rows, as_weights, squared_row_norms
 from sksketch.exceptions import StateFormatError
 from sksketch.persistence import State
 from sksketch.sketches.base import Answer, Sketch
+from sksketch.sketches.countsketch import CountSketch
 from sksketch.sketches.cross_moments import CrossMoments, Moments
 from sksketch.sketches.linear import LinearSketch
 from sksketch.sketches.moments import INNER, Centered
-from sksketch.sketches.projection import CountSketch, GaussianSketch, HadamardSketch, SignSketch
+from sksketch.sketches.projection import GaussianSketch, HadamardSketch, SignSketch
 from sksketch.sketches.sampling import RowSampleSketch
 from sksketch.sketches.targets import as_targets, check_same, described
 

@@ -11,7 +11,9 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.random import stream
+from sksketch.arrays.sparse import from_sparse_arrays, scaled_rows, sparse_arrays
 from sksketch.sketches.linear import LinearSketch
+from sksketch.sketches.sparse_total import with_rows
 
 
 class RowSampleSketch(LinearSketch):
@@ -47,10 +49,12 @@ class RowSampleSketch(LinearSketch):
     """
 
     kind = "row-sample"
+    _keeps_zeros = True
 
     def _allocate(self) -> None:
         size = self.sketch_size
-        self._kept = np.zeros((size, self._width), dtype=self.dtype)
+        empty: Any = sp.csr_array if self._sparse else np.zeros
+        self._kept: Any = empty((size, self._width), dtype=self.dtype)
         self._kept_norms = np.zeros(size)
         # The sum of squared norms that the next replacement in a slot waits for, and how many
         # it has had since the shards came together.
@@ -69,9 +73,15 @@ class RowSampleSketch(LinearSketch):
             due = due[self._thresholds[due] < sums[-1]]
         slots = np.flatnonzero(chosen >= 0)
         if len(slots):
-            taken = rows[chosen[slots]]
-            self._kept[slots] = taken.toarray() if sp.issparse(taken) else taken
+            self._keep(slots, rows[chosen[slots]])
             self._kept_norms[slots] = norms[chosen[slots]]
+
+    def _keep(self, slots: Array, rows: Any) -> None:
+        """Put rows into these slots."""
+        if self._sparse:
+            self._kept = with_rows(self._kept, slots, rows)
+        else:
+            self._kept[slots] = rows.toarray() if sp.issparse(rows) else rows
 
     def _wait_from(self, slots: Array, sums: Array) -> None:
         """Draw when these slots are replaced next, after a replacement at the given sums."""
@@ -82,32 +92,46 @@ class RowSampleSketch(LinearSketch):
             self._thresholds[slots[same]] = sums[same] / u[slots[same]]
         self._replacements[slots] += 1
 
-    def _product(self) -> Array:
+    def _scales(self) -> Array:
+        """Return the factors that bring all kept rows to the same length."""
         scale = np.zeros(self.sketch_size)
         ratio = self._squared_norm / self.sketch_size
         np.divide(ratio, self._kept_norms, out=scale, where=self._kept_norms > 0)
-        return np.asarray((np.sqrt(scale)[:, None] * self._kept).astype(self._kept.dtype))
+        return np.sqrt(scale)
+
+    def _compact(self) -> Any:
+        return scaled_rows(self._kept, self._scales())
+
+    def _product(self) -> Array:
+        if self._sparse:
+            return np.asarray(self._compact().toarray())
+        return np.asarray((self._scales()[:, None] * self._kept).astype(self._kept.dtype))
 
     def _join(self, other: Self) -> None:
         shards = tuple(sorted(self._shards | other._shards))
         total = self._squared_norm + other._squared_norm
         u = stream(self.seed, f"{self.kind} merge {shards}").random(self.sketch_size)
-        theirs = u * total >= self._squared_norm
-        self._kept[theirs] = other._kept[theirs]
+        theirs = np.flatnonzero(u * total >= self._squared_norm)
+        self._keep(theirs, other._kept[theirs])
         self._kept_norms[theirs] = other._kept_norms[theirs]
         self._shards = frozenset(shards)
         self._replacements[:] = 0
         self._wait_from(np.arange(self.sketch_size), np.full(self.sketch_size, total))
 
     def _held(self) -> dict[str, Array]:
-        return {name: getattr(self, f"_{name}").copy() for name in _FIELDS}
+        kept = sparse_arrays("kept", self._kept) if self._sparse else {"kept": self._kept.copy()}
+        return kept | {name: getattr(self, f"_{name}").copy() for name in _FIELDS}
 
     def _hold(self, arrays: Mapping[str, Array]) -> None:
+        if self._sparse:
+            self._kept = from_sparse_arrays("kept", arrays, self._width)
+        else:
+            self._kept[...] = arrays["kept"]
         for name in _FIELDS:
             getattr(self, f"_{name}")[...] = arrays[name]
 
 
-_FIELDS = ("kept", "kept_norms", "thresholds", "replacements")
+_FIELDS = ("kept_norms", "thresholds", "replacements")
 
 
 @functools.lru_cache(maxsize=64)

@@ -37,3 +37,11 @@ def online_kernels() -> SimpleNamespace:
         sys.stderr.write("compiling the online learners, once: 10 to 20 seconds\n")
     modules = (losses, features, lazy_shrink, online, oja)
     return SimpleNamespace(**{name: part for m in modules for name, part in vars(m).items()})
+
+
+@functools.cache
+def dual_kernels() -> ModuleType:
+    """Return the loops of dual coordinate ascent; the compiler is loaded at the first call."""
+    from sksketch.arrays.kernels import dual
+
+    return dual

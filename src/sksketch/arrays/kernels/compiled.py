@@ -208,6 +208,25 @@ def parse_vw_inplace(
 
 
 @jit
+def product_csr_inplace(
+    total: Array,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    other_indptr: Array,
+    other_indices: Array,
+    other_data: Array,
+) -> None:
+    """Add X Y to ``total`` for rows X and Y in compressed form."""
+    for i in range(len(indptr) - 1):
+        target = total[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            row, value = np.uintp(indices[p]), data[p]
+            for q in range(other_indptr[row], other_indptr[row + np.uintp(1)]):
+                target[np.uintp(other_indices[q])] += value * other_data[q]
+
+
+@jit
 def scatter_csr_inplace(
     total: Array, positions: Array, signs: Array, indptr: Array, indices: Array, data: Array
 ) -> None:
@@ -227,6 +246,17 @@ def scatter_rows_inplace(total: Array, positions: Array, signs: Array, rows: Arr
         sign = signs[t]
         for j in range(len(source)):
             target[j] += sign * source[j]
+
+
+@jit
+def uniforms_inplace(numbers: Array, key: int, start: int) -> None:
+    """Fill a flat float64 array with uniform numbers between 0 and 1."""
+    for i in range(len(numbers)):
+        z = np.uint64(key) + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+        numbers[i] = (np.float64(z >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
 @jit

@@ -11,6 +11,7 @@ import re
 
 import numpy as np
 import scipy.sparse as sp
+from array_api_compat import array_namespace, device
 
 from sksketch._typing import Array
 
@@ -201,6 +202,22 @@ def _number(word: bytes, complaint: int) -> tuple[int, float]:
         return complaint, 0.0
 
 
+def product_csr_inplace(
+    total: Array,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    other_indptr: Array,
+    other_indices: Array,
+    other_data: Array,
+) -> None:
+    """Add X Y to ``total`` for rows X and Y in compressed form."""
+    shape = len(indptr) - 1, len(other_indptr) - 1
+    X = sp.csr_array((data, indices, indptr), shape=shape)
+    Y = sp.csr_array((other_data, other_indices, other_indptr), shape=(shape[1], total.shape[1]))
+    total += (X @ Y).toarray()
+
+
 def scatter_csr_inplace(
     total: Array, positions: Array, signs: Array, indptr: Array, indices: Array, data: Array
 ) -> None:
@@ -214,6 +231,22 @@ def scatter_rows_inplace(total: Array, positions: Array, signs: Array, rows: Arr
     """Add ``signs[t] * rows[t]`` to the row ``positions[t]`` of ``total``, row after row."""
     for t in range(len(positions)):
         total[positions[t]] += signs[t] * rows[t]
+
+
+def uniforms_inplace(numbers: Array, key: int, start: int) -> None:
+    """Fill a flat float64 array with uniform numbers between 0 and 1.
+
+    The array may be of any library. They are those from ``start`` on. Number i is the 53
+    leading bits of a mix of key + i times the golden ratio (Steele, Lea and Flood 2014,
+    SplitMix64), and half a unit; it is never 0 or 1. 64-bit integers wrap around.
+    """
+    xp = array_namespace(numbers)
+    z = xp.arange(start, start + len(numbers), dtype=xp.int64, device=device(numbers))
+    z = z * -0x61C8864680B583EB + key
+    z = (z ^ ((z >> 30) & 0x3FFFFFFFF)) * -0x40A7B892E31B1A47
+    z = (z ^ ((z >> 27) & 0x1FFFFFFFFF)) * -0x6B2FB644ECCEEE15
+    z = z ^ ((z >> 31) & 0x1FFFFFFFF)
+    numbers[:] = (xp.astype((z >> 11) & 0x1FFFFFFFFFFFFF, xp.float64) + 0.5) * 2.0**-53
 
 
 def walsh_hadamard_inplace(rows: Array) -> None:

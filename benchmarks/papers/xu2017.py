@@ -1,0 +1,111 @@
+"""Learning on few coordinates: the experiments of Xu et al. (2017), section 5.
+
+The three synthetic sets with every operator and method, beside reference figures; and real rows
+over many sizes, with the time split into reduction and optimisation. Every claim is held against
+the figures by code. See benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "speed"))
+
+import _threads
+from _common import machine
+from _xu2017_data import FILES, missing, real, synthetic
+from _xu2017_methods import Record, measured, on_real, on_synthetic
+from _xu2017_tables import Figures, bars, claims, draw, table
+
+from sksketch import ReducedClassifier
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+ALPHAS = (1e-3, 1e-4)
+REAL_ALPHA = 1e-4
+SIZES = (50, 100, 200, 500, 1000)
+
+
+def main() -> None:
+    options = parse()
+    begun = time.perf_counter()
+    options.output.mkdir(parents=True, exist_ok=True)
+    everything: dict[str, object] = {}
+    with _threads.one_thread():
+        everything["machine"] = facts = machine()
+        print("\n".join(f"{name:15}{value}" for name, value in facts.items()))
+        if "synthetic" in options.data:
+            records = run_synthetic(options)
+            found = claims(Figures(records), full_size=not options.quick)
+            print("\nclaims on the synthetic sets")
+            for claim, verdict in found:
+                print(f"{claim}\n    {verdict}")
+            everything["claims"] = [{"claim": c, "verdict": v} for c, v in found]
+            everything["synthetic"] = [asdict(record) for record in records]
+            print(f"wrote {bars(Figures(records), options.output).name}")
+        if names := [name for name in options.data if name in FILES]:
+            everything["real"] = [asdict(r) for r in run_real(names, options)]
+    (options.output / "xu2017.json").write_text(json.dumps(everything, indent=1))
+    print(f"{time.perf_counter() - begun:.0f} s in all")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, no stored data")
+    parser.add_argument("--data", help=f"some of synthetic,{','.join(FILES)}")
+    parser.add_argument("--sizes", help="coordinates for real rows, for example 50,500")
+    parser.add_argument("--output", type=Path, help="folder of pictures and JSON")
+    options = parser.parse_args()
+    options.output = options.output or (RESULTS / "quick" if options.quick else RESULTS)
+    standard = ["synthetic"] if options.quick else ["synthetic", *FILES]
+    options.data = options.data.split(",") if options.data else standard
+    if unknown := set(options.data) - {"synthetic", *FILES}:
+        parser.error(
+            f"no data {', '.join(sorted(unknown))}; there are synthetic, {', '.join(FILES)}"
+        )
+    options.sizes = tuple(map(int, options.sizes.split(","))) if options.sizes else SIZES
+    return options
+
+
+def run_synthetic(options: argparse.Namespace) -> list[Record]:
+    """Run all methods on the three sets; print a table for each."""
+    n_rows, n_features, size = (4_000, 120, 20) if options.quick else (100_000, 1_000, 100)
+    print(f"{n_rows} rows of {n_features} columns and ten of noise, {size} coordinates, seed 0")
+    records: list[Record] = []
+    problems = synthetic(n_rows, n_features, seed=0)
+    # The first use compiles the loops or loads them.
+    warm = synthetic(100, 20, seed=1)[0]
+    measured(warm, ReducedClassifier(5), "warm-up")
+    for problem in problems:
+        for alpha in ALPHAS:
+            new = list(on_synthetic(problem, alpha, size))
+            print(f"\n{problem.name}, lambda {alpha:g}")
+            print(table(new), flush=True)
+            records += new
+    return records
+
+
+def run_real(names: list[str], options: argparse.Namespace) -> list[Record]:
+    """Run the methods on real rows; print a table for each set and draw all of them."""
+    records: list[Record] = []
+    for name in names:
+        if reason := missing(name):
+            print(f"\n{name} skipped: {reason}")
+            continue
+        problem = real(name)
+        new = list(on_real(problem, options.sizes, REAL_ALPHA))
+        n_rows, n_features = problem.X.shape
+        print(f"\n{name}: {n_rows} rows of {n_features} columns, hinge, lambda {REAL_ALPHA:g}")
+        print(table(new), flush=True)
+        records += new
+    if records:
+        print(f"wrote {draw(Figures(records), options.output, 'xu2017_real.png').name}")
+    return records
+
+
+if __name__ == "__main__":
+    main()

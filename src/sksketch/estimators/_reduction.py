@@ -1,0 +1,124 @@
+"""What the two reductions share: parameters, coordinates of rows, models in all columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+
+from sksketch._typing import Array
+from sksketch.learners.subspace import LinearMap
+
+OPERATORS = ("countsketch", "gaussian", "srht", "sample")
+
+# A basis of more than this is refused, unless it stays sparse.
+LARGEST_BASIS = 2 << 30
+
+
+class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ABC):
+    """A linear map of rows to few coordinates."""
+
+    n_components: Any
+    operator: str
+
+    @abstractmethod
+    def _map(self) -> LinearMap:
+        """Return the map of the fitted reduction."""
+
+    @abstractmethod
+    def _rows(self, X: Any) -> Any:
+        """Return rows for a fitted reduction, checked in full."""
+
+    @property
+    def n_components_(self) -> int:
+        """Number of coordinates."""
+        return self._map().n_components
+
+    @property
+    def components_(self) -> Array:
+        """The directions as rows, dense: n_components_ times n_features numbers."""
+        linear = self._map()
+        return np.ascontiguousarray(linear.lift(np.eye(linear.n_components)).T)
+
+    def transform(self, X: Any) -> Array:
+        """Return the coordinates of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; sparse ones are never made dense.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components_)
+        """
+        rows = self._rows(X)
+        return self._map().project(rows).astype(rows.dtype, copy=False)
+
+    def inverse_model(self, coef: Any) -> Array:
+        """Return linear models of the coordinates as models of the original columns.
+
+        Parameters
+        ----------
+        coef : array-like of shape (n_components_,) or (n_models, n_components_)
+            Coefficients, as linear models of scikit-learn have them.
+
+        Returns
+        -------
+        array of shape (n_features,) or (n_models, n_features)
+            ``X @ result.T`` is ``transform(X) @ coef.T``.
+        """
+        linear, models = self._map(), np.asarray(coef, dtype=np.float64)
+        if models.ndim not in (1, 2) or models.shape[-1] != linear.n_components:
+            raise ValueError(
+                f"got coefficients of shape {models.shape}, expected (n, {linear.n_components}); "
+                "pass those of a model that was fitted to what transform returned"
+            )
+        lifted = linear.lift(np.atleast_2d(models).T).T
+        return lifted if models.ndim == 2 else lifted[0]
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def check_reduction(n_components: Any, operator: Any, n_power_iter: Any = 0) -> None:
+    """Refuse parameters that make no sense."""
+    for name, value, least in (
+        ("n_components", n_components, 1),
+        ("n_power_iter", n_power_iter, 0),
+    ):
+        if type(value) is bool or not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name} must be an integer from {least} on, got {value!r}")
+    if operator not in OPERATORS:
+        raise ValueError(
+            f"operator must be one of {', '.join(map(repr, OPERATORS))}, got {operator!r}"
+        )
+
+
+def check_size(n_components: int, n_features: int, reason: str) -> None:
+    """Refuse a dense basis that would fill the memory."""
+    n_bytes = 8 * n_components * n_features
+    if n_bytes > LARGEST_BASIS:
+        raise ValueError(
+            f"{reason} needs {n_components} dense vectors of {n_features} columns, "
+            f"{n_bytes / 1e9:.3g} GB; take fewer components, or operator='countsketch' or 'sample' "
+            "without power passes"
+        )
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a seed: an integer as it is, or a number drawn from a generator."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -1,0 +1,177 @@
+"""Rows of very many columns to few coordinates, by a random projection."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sksketch._typing import Array, PathLike
+from sksketch.estimators._callbacks import CallbackSupport
+from sksketch.estimators._reduction import Reduction, check_reduction, seed_of
+from sksketch.exceptions import NotMergeableError
+from sksketch.learners.residual import Blocks
+from sksketch.learners.subspace import ColumnSample, LinearMap, RandomMap
+from sksketch.persistence import State, write_state
+from sksketch.sketches import make_sketch
+from sksketch.sketches.projection import Projection
+
+
+class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
+    """Coordinates of rows by a random projection that knows nothing of the data.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of coordinates.
+    operator : {"countsketch", "gaussian", "srht", "sample"}
+        The projection: one sign for each column, normal numbers, a randomised Hadamard
+        transform, or some of the columns themselves. The sketch of the same name makes the
+        first three.
+    random_state : int, RandomState or None
+        Chooses the projection.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of coordinates.
+    components_ : array of shape (n_components_, n_features)
+        The projection, computed when read.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((100, 2000))
+    >>> Z = RandomReduction(n_components=400, operator="gaussian").fit_transform(X)
+    >>> Z.shape, float(((Z**2).sum() / (X**2).sum()).round(1))
+    ((100, 400), 1.0)
+
+    Notes
+    -----
+    Squared lengths are right on average. "sample" may lose any row that has few columns, so
+    take it for dense data only.
+    """
+
+    kind = "random-reduction"
+    version = 1
+    n_features_in_: int
+    feature_names_in_: Array
+
+    def __init__(
+        self, n_components: int = 100, *, operator: str = "countsketch", random_state: Any = 0
+    ) -> None:
+        self.n_components = n_components
+        self.operator = operator
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the projection for the columns of ``X``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; only their number of columns counts.
+        y : ignored
+            Present for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
+        """
+        check_reduction(self.n_components, self.operator)
+        self._validated(X, reset=True)
+        self._begin(seed_of(self.random_state))
+        return self
+
+    def _fit_blocks(self, blocks: Blocks) -> Self:
+        """Draw the projection for rows that come in blocks, each with its weights."""
+        for rows, _ in blocks():
+            self.partial_fit(rows)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Do as `fit` the first time, and check that later rows have the same columns."""
+        if not hasattr(self, "seed_"):
+            return self.fit(X)
+        self._validated(X, reset=False)
+        return self
+
+    def _begin(self, seed: int) -> None:
+        self.seed_ = seed
+        size, width = self.n_components, self.n_features_in_
+        if self.operator == "sample":
+            self._drawn: LinearMap = ColumnSample(size, width, seed)
+        else:
+            operator = make_sketch(self.operator, size, seed=seed)
+            assert isinstance(operator, Projection)
+            self._drawn = RandomMap(operator, width)
+
+    def _map(self) -> LinearMap:
+        check_is_fitted(self, "seed_")
+        return self._drawn
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
+        )
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self, "seed_")
+        rows = self._validated(X, reset=False)
+        return sp.csr_array(rows) if sp.issparse(rows) else rows
+
+    def merge(self, other: Self) -> Self:
+        """Check that two projections are the same; there is nothing to add.
+
+        Parameters
+        ----------
+        other : RandomReduction
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(other, "seed_")
+        mine = (self.n_components, self.operator)
+        if type(other) is not type(self) or mine != (other.n_components, other.operator):
+            raise NotMergeableError(f"cannot merge {other!r} into {self!r}; draw both alike")
+        if not hasattr(self, "seed_"):
+            self.n_features_in_ = other.n_features_in_
+            self._begin(other.seed_)
+        if (self.seed_, self.n_features_in_) != (other.seed_, other.n_features_in_):
+            raise NotMergeableError(
+                "cannot merge projections of other random_state or columns; draw both alike"
+            )
+        return self
+
+    def save(self, path: PathLike) -> None:
+        """Write the projection to one file, atomically; `sksketch.load` reads it."""
+        check_is_fitted(self, "seed_")
+        write_state(self.state(), path)
+
+    def state(self) -> State:
+        """Return the parameters and the seed, as plain data."""
+        check_is_fitted(self, "seed_")
+        meta = {f"param.{name}": value for name, value in self.get_params(deep=False).items()}
+        meta |= {"param.random_state": self.seed_, "n_features_in": self.n_features_in_}
+        if hasattr(self, "feature_names_in_"):
+            meta["feature_names"] = json.dumps(list(self.feature_names_in_))
+        return State(self.kind, self.version, meta, {})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build the estimator that ``state`` was taken from."""
+        state.require(cls.version)
+        meta: Any = state.meta
+        start = "param."
+        params = {name[len(start) :]: meta[name] for name in meta if name.startswith(start)}
+        estimator = cls(**params)
+        estimator.n_features_in_ = meta["n_features_in"]
+        if "feature_names" in meta:
+            names = json.loads(meta["feature_names"])
+            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        estimator._begin(meta["param.random_state"])
+        return estimator

@@ -1,0 +1,103 @@
+"""Rows that wait until there are enough of them for a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sksketch._typing import Array
+from sksketch.arrays.namespace import namespace, to_numpy
+
+
+class Waiting:
+    """Blocks of rows in, batches of an exact size out; several arrays go side by side.
+
+    Examples
+    --------
+    >>> waiting = Waiting()
+    >>> waiting.add(np.arange(3)[:, None])
+    >>> waiting.add(np.arange(3, 5)[:, None])
+    >>> waiting.take(4)[0].ravel(), len(waiting)
+    (array([0, 1, 2, 3]), 1)
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Any, ...]] = []
+        self._n_rows = 0
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def add(self, *arrays: Any) -> None:
+        """Let rows of several arrays wait, behind those that do."""
+        self._parts.append(arrays)
+        self._n_rows += arrays[0].shape[0]
+
+    def take(self, n_rows: int) -> tuple[Any, ...]:
+        """Return the first rows, as one block of each array; they wait no more."""
+        taken, missing = [], min(n_rows, self._n_rows)
+        while missing:
+            part = self._parts.pop(0)
+            if part[0].shape[0] > missing:
+                # A copy, or a few rows would keep a large block in memory.
+                rest = tuple(_copy(X[missing:]) for X in part)
+                self._parts.insert(0, rest)
+                part = tuple(X[:missing] for X in part)
+            taken.append(part)
+            missing -= part[0].shape[0]
+            self._n_rows -= part[0].shape[0]
+        return tuple(stacked(parts) for parts in zip(*taken, strict=True))
+
+    def all(self) -> tuple[Any, ...]:
+        """Return all rows that wait, as one block of each array; they go on waiting."""
+        return tuple(map(stacked, zip(*self._parts, strict=True)))
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all rows that wait as named numpy arrays."""
+        if not self._n_rows:
+            return {}
+        found: dict[str, Array] = {}
+        for i, X in enumerate(self.all()):
+            if sp.issparse(X):
+                found |= {f"{i}.data": X.data, f"{i}.indices": X.indices, f"{i}.indptr": X.indptr}
+                found[f"{i}.shape"] = np.array(X.shape)
+            else:
+                found[f"{i}.dense"] = to_numpy(X)
+        return found
+
+    @classmethod
+    def of_rows(cls, *arrays: Any) -> Waiting:
+        """Return one in which these rows wait."""
+        waiting = cls()
+        waiting.add(*arrays)
+        return waiting
+
+    @classmethod
+    def of(cls, arrays: dict[str, Array]) -> Waiting:
+        """Build it again from what `arrays` gave."""
+        waiting, rows = cls(), []
+        for i in sorted({int(name.partition(".")[0]) for name in arrays}):
+            if f"{i}.dense" in arrays:
+                rows.append(arrays[f"{i}.dense"])
+            else:
+                parts = tuple(arrays[f"{i}.{name}"] for name in ("data", "indices", "indptr"))
+                rows.append(sp.csr_array(parts, shape=tuple(arrays[f"{i}.shape"].tolist())))
+        if rows:
+            waiting.add(*rows)
+        return waiting
+
+
+def stacked(parts: Any) -> Any:
+    """Return blocks of rows one below the other."""
+    parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]
+    if sp.issparse(parts[0]):
+        return sp.csr_array(sp.vstack(parts))
+    return namespace(parts[0]).concat(parts, axis=0)
+
+
+def _copy(X: Any) -> Any:
+    return X.copy() if sp.issparse(X) else namespace(X).asarray(X, copy=True)

@@ -1,0 +1,40 @@
+"""From components back to rows: the linear map that comes closest."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.arrays.namespace import dtype_name, like, to_numpy
+
+
+class WayBack(NamedTuple):
+    """Rows as ``components @ weights + offset``.
+
+    Examples
+    --------
+    >>> H = np.array([[0.0], [1.0], [2.0]])
+    >>> WayBack.learned(H, np.hstack([H, 3 * H + 1]))(H[1:2]).round(6)
+    array([[1., 4.]])
+    """
+
+    weights: Array
+    offset: Array
+
+    @classmethod
+    def learned(cls, components: Any, rows: Any) -> WayBack:
+        """Return the least squares map between components and the rows that have them."""
+        H = to_numpy(components).astype(np.float64)
+        X = rows.toarray() if hasattr(rows, "toarray") else to_numpy(rows)
+        h, x = H.mean(axis=0), X.mean(axis=0, dtype=np.float64)
+        H = H - h
+        ridge = 1e-12 * max(float(np.trace(H.T @ H)), 1e-300) * np.eye(H.shape[1])
+        weights = np.linalg.solve(H.T @ H + ridge, H.T @ (X - x))
+        return cls(weights, x - h @ weights)
+
+    def __call__(self, components: Any) -> Any:
+        """Return rows that have about these components."""
+        weights, offset = (like(part, components, dtype_name(components)) for part in self)
+        return components @ weights + offset
