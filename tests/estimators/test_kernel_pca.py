@@ -1,5 +1,8 @@
 """Streaming kernel PCA against the dense eigenproblem, in blocks, saved, on other libraries."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -165,6 +168,24 @@ def test_a_stream_with_polish_and_checkpoints(monkeypatch, tmp_path):
         resumed = StreamingKernelPCA(3, **options)
         fit_stream(resumed, rows, checkpoint=path, progress=False)
         assert np.array_equal(resumed.transform(DIGITS[:9]), pca.transform(DIGITS[:9]))
+
+
+def test_later_passes_do_not_count_rows_again():
+    rows = open_rows(np.vstack([DIGITS, DIGITS]), batch_rows=500)
+    pca = fit_stream(StreamingKernelPCA(2, polish=2), rows, progress=False)
+    assert pca.solver_ == "sketch"
+    assert pca._solver.pca.n_samples_seen_ == pca.n_samples_seen_ == 2 * len(DIGITS)
+
+
+def test_four_thousand_digits_are_close_to_the_dense_solution():
+    folder = os.environ.get("SKSKETCH_DATA")
+    if folder is None:
+        pytest.skip("SKSKETCH_DATA is not set: mnist.npz is needed")
+    X = np.load(Path(folder) / "mnist.npz")["X"][:4000] / 255.0
+    pca = StreamingKernelPCA(10, polish=3).fit(X)
+    values, V = exact(X, 10, pca.bandwidth_)
+    assert sine_squared(pca.transform(X), V) < 5e-3
+    assert pca.eigenvalues_ == pytest.approx(values, rel=0.01)
 
 
 def test_sketches_merge_and_steps_do_not():

@@ -34,6 +34,7 @@ class SketchedComponents:
         kind = StreamingPCA if center else StreamingSVD
         self.features = features
         self.center = center
+        self._complete = False
         # Features of slow kernels need a sketch well above the components.
         size = None if few else min(max(10 * n_components, 128), features.n_columns)
         self.pca = kind(n_components, sketch="exact" if few else "rfd", sketch_size=size)
@@ -47,7 +48,9 @@ class SketchedComponents:
         self.learn(pilot)
 
     def learn(self, rows: Any) -> None:
-        """Learn from rows."""
+        """Learn from rows, unless all have come before."""
+        if self._complete:
+            return
         for part in chunks(rows):
             self.pca.partial_fit(to_numpy(self.features.transform(part)))
 
@@ -57,6 +60,7 @@ class SketchedComponents:
 
     def end_pass(self) -> None:
         """Hear that all rows have come: later passes have nothing new."""
+        self._complete = True
 
     def functions(self) -> tuple[Array, Functions]:
         """Return eigenvalues and eigenfunctions."""
@@ -77,7 +81,8 @@ class SketchedComponents:
 
     def state(self) -> State:
         """Return all it is, as plain data."""
-        state = State(self.name, 1, {"center": self.center}, {})
+        facts = {"center": self.center, "complete": self._complete}
+        state = State(self.name, 1, facts, {})
         state = state.with_inner("features", self.features.state())
         if hasattr(self.pca, "sketch_"):
             state = state.with_inner("pca", self.pca.state())
@@ -89,6 +94,7 @@ class SketchedComponents:
         features = load_features(state.inner("features"))
         solver = cls(features, 1, bool(state.meta["center"]))
         solver.pca = type(solver.pca).from_state(state.inner("pca"))
+        solver._complete = bool(state.meta["complete"])
         return solver
 
 

@@ -187,7 +187,7 @@ def feature_values(kernel: Kernel, part: Columns, parameters: tuple[Any, ...], X
     if kernel.name == "polynomial":
         return _tensor_sketch(part, parameters, X)
     (W,) = parameters
-    xp, product = namespace(X), X @ W
+    xp, product = namespace(X), _product(X, W)
     if kernel.name == "arc-cosine":
         order = kernel.params["order"]
         rectified = xp.clip(product, 0.0, math.inf) ** order if order else product > 0
@@ -195,9 +195,14 @@ def feature_values(kernel: Kernel, part: Columns, parameters: tuple[Any, ...], X
     return xp.exp(-product)
 
 
+def _product(X: Any, W: Any) -> Any:
+    """Return X W; for one column the library's product of matrices is slow."""
+    return X * W if X.shape[1] == 1 and not sp.issparse(X) else X @ W
+
+
 def _waves(part: Columns, parameters: tuple[Any, ...], X: Any) -> Any:
     xp = namespace(X)
-    product = X @ parameters[0]
+    product = _product(X, parameters[0])
     if not part.pairs:
         return math.sqrt(2.0) * xp.cos(product + parameters[1])
     if on_device(X):
