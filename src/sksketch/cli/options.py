@@ -19,7 +19,7 @@ EXAMPLES = {
     "pca": [
         "sksketch pca rows.parquet -k 5 -o model.sks",
         "sksketch pca days/*.csv -k 0.9 --missing mean --json -o model.sks",
-        "sksketch pca rows.parquet -k 5 --memory 1GB -o model.sks",
+        "sksketch pca rows.parquet -k 5 --memory 2GB -o model.sks",
         "cat rows.csv | sksketch pca - -k 2 -o model.sks",
     ],
     "svd": ["sksketch svd counts.svm -k 5 --sketch sfd -o model.sks"],
