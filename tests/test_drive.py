@@ -308,10 +308,15 @@ def test_an_interrupt_waits_for_the_block_and_saves(tmp_path):
 
     rows = np.random.default_rng(0).normal(size=(100, 3))
     path = tmp_path / "run.checkpoint"
-    handler = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        fit_stream(Interrupting(1), open_rows(rows, batch_rows=10), checkpoint=path, progress=False)
-    assert signal.getsignal(signal.SIGINT) is handler
+    # A shell's background jobs are started with Ctrl-C ignored.
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        source = open_rows(rows, batch_rows=10)
+        with pytest.raises(KeyboardInterrupt):
+            fit_stream(Interrupting(1), source, checkpoint=path, progress=False)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, former)
     assert read_state(path).meta["rows_done"] == 20
 
 
