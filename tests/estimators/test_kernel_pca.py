@@ -87,11 +87,11 @@ def in_feature_space(pca, X):
 def test_polish_solves_for_the_features_that_there_are(monkeypatch):
     monkeypatch.setattr(StreamingKernelPCA, "_pilot_rows", 100)
     errors = []
-    for polish in (0, 1, 3):
+    for polish in (0, 1, 3, 6):
         pca = StreamingKernelPCA(5, solver="sgd", n_random_features=512, polish=polish).fit(DIGITS)
         errors.append(sine_squared(pca.transform(DIGITS), in_feature_space(pca, DIGITS)[:, :5]))
-    assert errors[2] < 2e-3 < errors[0]
-    assert errors[1] < errors[0]
+    assert errors[3] < 1e-7
+    assert errors[3] < errors[2] < errors[1] < errors[0]
 
 
 @pytest.mark.parametrize("options", [{"step": "scalar"}, {"order": "gha"}, {"step": "matrix"}])
@@ -147,11 +147,11 @@ def test_the_file_does_not_grow_with_the_columns(tmp_path):
 
 def test_a_stream_with_polish_and_checkpoints(monkeypatch, tmp_path):
     monkeypatch.setattr(StreamingKernelPCA, "_pilot_rows", 300)
-    options = {"solver": "sgd", "polish": 3, **SMALL}
+    options = {"solver": "sgd", "polish": 5, **SMALL}
     rows = open_rows(DIGITS, batch_rows=97)
     pca = fit_stream(StreamingKernelPCA(3, **options), rows, progress=False)
     assert pca.n_samples_seen_ == len(DIGITS)
-    assert sine_squared(pca.transform(DIGITS), in_feature_space(pca, DIGITS)[:, :3]) < 1e-3
+    assert sine_squared(pca.transform(DIGITS), in_feature_space(pca, DIGITS)[:, :3]) < 1e-6
 
     class StopError(Exception):
         pass
@@ -229,6 +229,37 @@ def test_rows_of_torch_stay_in_torch(solver):
     ]:
         with pytest.raises(ValueError, match=message):
             pca.transform(bad)
+
+
+@pytest.mark.parametrize("solver", ["sgd", "sketch"])
+def test_a_stream_may_change_its_library(solver, monkeypatch, tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    monkeypatch.setattr(StreamingKernelPCA, "_pilot_rows", 300)
+    blocks = np.split(DIGITS[:900], [100, 350, 600])
+    plain, mixed = (StreamingKernelPCA(2, solver=solver, **SMALL) for _ in range(2))
+    for i, block in enumerate(blocks):
+        plain.partial_fit(block)
+        mixed.partial_fit(torch.asarray(block) if i % 2 else block)
+        mixed.save(tmp_path / "mixed.sks")
+        mixed = sksketch.load(tmp_path / "mixed.sks")
+    assert mixed.transform(DIGITS[:50]) == pytest.approx(plain.transform(DIGITS[:50]), abs=1e-7)
+
+
+def test_rows_outside_of_the_kernels_domain_are_refused_when_they_come():
+    pca = StreamingKernelPCA(1, kernel="exponential-semigroup", **SMALL).partial_fit(DIGITS[:50])
+    with pytest.raises(ValueError, match="defined for numbers from 0 on"):
+        pca.partial_fit(DIGITS[:50] - 1.0)
+    assert pca.partial_fit(DIGITS[50:80]).n_samples_seen_ == 80
+    assert pca.transform(DIGITS[:5]).shape == (5, 1)
+
+
+@pytest.mark.parametrize("landmarks", [DIGITS[:20], sp.csr_array(DIGITS[:20])])
+def test_given_landmarks_are_saved_with_the_parameters(landmarks, tmp_path):
+    features = RandomFeatures(landmarks=landmarks, random_state=np.random.RandomState(0))
+    features.fit(DIGITS).save(tmp_path / "features.sks")
+    loaded = sksketch.load(tmp_path / "features.sks")
+    assert np.array_equal(loaded.transform(DIGITS[:9]), features.transform(DIGITS[:9]))
+    assert np.array_equal(loaded.fit(DIGITS).transform(DIGITS[:9]), features.transform(DIGITS[:9]))
 
 
 def test_sparse_rows_and_float32():

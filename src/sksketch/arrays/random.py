@@ -9,7 +9,7 @@ import array_api_compat
 import numpy as np
 
 from sksketch.arrays.kernels import generic, kernels
-from sksketch.arrays.namespace import namespace, normal_quantile, on_device
+from sksketch.arrays.namespace import like, namespace, normal_quantile, on_device
 
 
 def stream(seed: int, purpose: str, index: int = 0) -> np.random.Generator:
@@ -29,8 +29,8 @@ def stream(seed: int, purpose: str, index: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, index]))
 
 
-def uniforms(shape: tuple[int, ...], seed: int, purpose: str, start: int, like: Any) -> Any:
-    """Return float64 numbers between 0 and 1, made on the device of ``like``.
+def uniforms(shape: tuple[int, ...], seed: int, purpose: str, start: int, X: Any) -> Any:
+    """Return float64 numbers between 0 and 1, made on the device of ``X``.
 
     They are those from number ``start`` on of all that ``seed`` keeps for ``purpose``, the same
     bits on every device.
@@ -38,19 +38,31 @@ def uniforms(shape: tuple[int, ...], seed: int, purpose: str, start: int, like: 
     >>> uniforms((3,), 0, "phases", 5, np.empty(0)).round(3)
     array([0.253, 0.589, 0.26 ])
     """
-    xp, device = namespace(like), array_api_compat.device(like) if on_device(like) else "cpu"
+    xp, device = namespace(X), array_api_compat.device(X) if on_device(X) else "cpu"
     numbers = xp.empty(int(np.prod(shape)), dtype=xp.float64, device=device)
     key = int.from_bytes(_digest(f"{seed}:{purpose}", 8), "little", signed=True)
-    (generic if on_device(like) else kernels()).uniforms_inplace(numbers, key, start)
+    (generic if on_device(X) else kernels()).uniforms_inplace(numbers, key, start)
     return xp.reshape(numbers, shape)
 
 
-def normals(shape: tuple[int, ...], seed: int, purpose: str, start: int, like: Any) -> Any:
-    """Return standard normal numbers in float64, made on the device of ``like``.
+def normals(shape: tuple[int, ...], seed: int, purpose: str, start: int, X: Any) -> Any:
+    """Return standard normal numbers in float64, made on the device of ``X``.
 
     They are addressed as those of `uniforms`, and equal on all devices but for the last bits.
     """
-    return normal_quantile(uniforms(shape, seed, purpose, start, like))
+    return normal_quantile(uniforms(shape, seed, purpose, start, X))
+
+
+def sampled(X: Any, n_rows: int, seed: int, purpose: str) -> Any:
+    """Return at most so many random rows, in their order.
+
+    >>> sampled(np.arange(10)[:, None], 3, 0, "pilot").shape
+    (3, 1)
+    """
+    if X.shape[0] <= n_rows:
+        return X
+    chosen = np.sort(stream(seed, purpose).choice(X.shape[0], n_rows, replace=False))
+    return X[like(chosen, X)]
 
 
 def _digest(text: str, size: int) -> bytes:

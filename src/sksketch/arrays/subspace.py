@@ -53,11 +53,7 @@ def block_krylov(
         basis.append(Q)
         images.append(image)
         if step + 1 < n_products:
-            rest = image
-            for _ in range(2):
-                for B in basis:
-                    rest = rest - B @ (B.T @ rest)
-            Q = orthonormal(rest)
+            Q = orthonormal(against(image, basis))
             if not Q.shape[1]:
                 break
     return ritz_of_images(xp.concat(basis, axis=1), xp.concat(images, axis=1), rank)
@@ -72,6 +68,14 @@ def ritz_of_images(S: Any, AS: Any, rank: int) -> tuple[Any, Any]:
     values, C = symmetric_pencil(to_numpy(AS.T @ AS), (first + first.T) / 2.0, rank)
     vectors = orthonormal(AS @ like(C, S, C.dtype))
     return values[: vectors.shape[1]], vectors
+
+
+def against(W: Any, basis: list[Any]) -> Any:
+    """Return ``W`` without its parts along orthonormal columns; twice, because of rounding."""
+    for _ in range(2):
+        for B in basis:
+            W = W - B @ (B.T @ W)
+    return W
 
 
 def orthonormal(W: Any) -> Any:

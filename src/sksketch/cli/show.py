@@ -170,11 +170,7 @@ def _print_online(saved: Saved, file: str, as_json: bool) -> None:
     ends = {f"{end:.6g}" for end in (np.min(facts["ridge"]), np.max(facts["ridge"]))}
     facts["ridge"] = " to ".join(sorted(ends, key=float))
     print_facts({name.replace("_", " "): value for name, value in facts.items()}, as_json=False)
-    for (outcome, entries), intercept in zip(largest.items(), intercepts, strict=True):
-        width = max(map(len, ["intercept   ", *entries]))
-        typer.echo(f"\n{'for':<{width}} {outcome}")
-        for name, value in {"intercept": intercept, **entries}.items():
-            typer.echo(f"{name:<{width}} {value:.6g}")
+    _print_largest(largest, intercepts)
 
 
 def _print_plain(saved: Saved, file: str, as_json: bool) -> None:
@@ -198,7 +194,12 @@ def _print_plain(saved: Saved, file: str, as_json: bool) -> None:
             typer.echo(f"{i + 1:<8} {value:.6g}")
         if len(values) > MOST_LINES:
             typer.echo(f"... {len(values) - MOST_LINES} more")
-    for (outcome, entries), intercept in zip(found.largest.items(), intercepts, strict=False):
+    _print_largest(found.largest, intercepts)
+
+
+def _print_largest(largest: dict[str, dict[str, float]], intercepts: Any) -> None:
+    """Print the intercept and the coefficients of largest size for each outcome."""
+    for (outcome, entries), intercept in zip(largest.items(), intercepts, strict=False):
         width = max(map(len, ["intercept   ", *entries]))
         typer.echo(f"\n{'for':<{width}} {outcome}")
         for name, value in {"intercept": intercept, **entries}.items():

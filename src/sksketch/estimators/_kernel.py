@@ -13,17 +13,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sksketch._typing import Array, PathLike
 from sksketch.arrays.namespace import dtype_name, finite, like, on_device
-from sksketch.arrays.random import stream
+from sksketch.arrays.random import sampled
 from sksketch.estimators._callbacks import CallbackSupport
-from sksketch.estimators._online_checks import as_text, from_text
+from sksketch.estimators._checks import as_text, from_text, seed_of
 from sksketch.learners.bandwidth import resolve_bandwidth
 from sksketch.learners.features import FeatureMap, NystromMap, RandomFeatureMap
-from sksketch.learners.kernels import Kernel
+from sksketch.learners.kernels import Kernel, check_domain
+from sksketch.learners.waiting import Waiting
 from sksketch.persistence import State, write_state
 
 
@@ -50,8 +50,11 @@ class KernelEstimator(CallbackSupport, BaseEstimator, ABC):
             rows = validate_data(
                 self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
             )
-            return sp.csr_array(rows) if sp.issparse(rows) else rows
+            rows = sp.csr_array(rows) if sp.issparse(rows) else rows
+            check_domain(self.kernel, rows)
+            return rows
         rows = checked_on_device(X)
+        check_domain(self.kernel, rows)
         if reset:
             self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = rows.shape[1]
@@ -84,7 +87,6 @@ class KernelEstimator(CallbackSupport, BaseEstimator, ABC):
         params = dict(p.get("kernel_params") or {})
         scale = resolve_bandwidth(asked, p["kernel"], X, seed)
         kernel = Kernel(p["kernel"], scale, params)
-        kernel.check(X)
         if kernel.name == "dot-product" and kernel.params["radius"] is None:
             kernel = Kernel(p["kernel"], scale, params | {"radius": _radius(X)})
         if landmarks is not None:
@@ -117,15 +119,23 @@ class KernelEstimator(CallbackSupport, BaseEstimator, ABC):
         """Return the parameters and all that was learned, as plain data."""
         if not hasattr(self, self._fitted):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        params = self.get_params(deep=False)
-        arrays = {k: np.asarray(v) for k, v in params.items() if _is_array(v)}
-        plain = {k: v for k, v in params.items() if k not in arrays}
-        meta: dict[str, Any] = {f"param.{k}": as_text(v) for k, v in plain.items()}
+        meta: dict[str, Any] = {}
+        arrays: dict[str, Array] = {}
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, np.random.RandomState):
+                meta[f"param.{name}"] = as_text(seed_of(value))
+            elif (rows := _rows_of(value)) is None:
+                meta[f"param.{name}"] = as_text(value)
+            else:
+                # Rows of landmarks, of one view or of two.
+                meta[f"rows.{name}"] = len(rows)
+                for i, part in enumerate(rows):
+                    found = Waiting.of_rows(part).arrays()
+                    arrays |= {f"rows.{name}.{i}.{key}": x for key, x in found.items()}
         meta["n_features_in"] = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             meta["feature_names"] = json.dumps(list(self.feature_names_in_))
-        state = State(self.kind, self.version, meta, {f"param.{k}": v for k, v in arrays.items()})
-        return self._learned(state)
+        return self._learned(State(self.kind, self.version, meta, arrays))
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -135,7 +145,10 @@ class KernelEstimator(CallbackSupport, BaseEstimator, ABC):
         params: dict[str, Any] = {
             k.removeprefix(start): from_text(str(v)) for k, v in meta.items() if k.startswith(start)
         }
-        params |= {k.removeprefix(start): v for k, v in state.arrays.items() if k.startswith(start)}
+        for key in [name for name in meta if name.startswith("rows.")]:
+            found = (state.behind(f"{key}.{i}.") for i in range(int(str(meta[key]))))
+            parts = tuple(Waiting.of(arrays).all()[0] for arrays in found)
+            params[key.removeprefix("rows.")] = parts if len(parts) > 1 else parts[0]
         estimator = cls(**params)
         estimator.n_features_in_ = int(str(meta["n_features_in"]))
         if "feature_names" in meta:
@@ -174,21 +187,6 @@ def checked_on_device(X: Any) -> Any:
     return rows
 
 
-def seed_of(random_state: Any) -> int:
-    """Return a seed: a number is one already."""
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31))
-
-
-def sampled(X: Any, n_rows: int, seed: int, purpose: str) -> Any:
-    """Return at most so many random rows, in their order."""
-    if X.shape[0] <= n_rows:
-        return X
-    chosen = np.sort(stream(seed, purpose).choice(X.shape[0], n_rows, replace=False))
-    return X[like(chosen, X)]
-
-
 def chosen_landmarks(landmarks: Any, X: Any, seed: int) -> Any:
     """Return landmarks as given, or so many random rows."""
     if not isinstance(landmarks, Integral):
@@ -203,20 +201,12 @@ def chosen_landmarks(landmarks: Any, X: Any, seed: int) -> Any:
     return sampled(X, int(landmarks), seed, "landmarks")
 
 
-def check_whole(name: str, value: Any, least: int) -> None:
-    """Refuse what is not a whole number from ``least`` on."""
-    if not isinstance(value, Integral) or str(value) == "True" or int(value) < least:
-        raise ValueError(f"{name} is {value!r}; give an integer of at least {least}")
-
-
-def check_choice(name: str, value: Any, known: tuple[Any, ...]) -> None:
-    """Refuse what is not one of those known."""
-    if value not in known:
-        raise ValueError(f"{name} is {value!r}; give one of {', '.join(map(repr, known))}")
-
-
-def _is_array(value: Any) -> bool:
-    return hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0
+def _rows_of(value: Any) -> list[Any] | None:
+    """Return the arrays that a parameter is made of; None if it is no array."""
+    parts = list(value) if isinstance(value, tuple) else [value]
+    if all(sp.issparse(part) or getattr(part, "ndim", 0) == 2 for part in parts):
+        return parts
+    return None
 
 
 def _radius(X: Any) -> float:

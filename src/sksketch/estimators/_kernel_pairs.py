@@ -16,9 +16,11 @@ from sksketch._typing import PathLike
 from sksketch.arrays.namespace import like, on_device
 from sksketch.arrays.random import stream
 from sksketch.drive.progress import Callbacks
-from sksketch.estimators._kernel import check_choice, check_whole, checked_on_device
+from sksketch.estimators._checks import check_choice, check_whole
+from sksketch.estimators._kernel import checked_on_device
 from sksketch.estimators._piloted import EMBEDDED_ROWS, PilotedEstimator
 from sksketch.learners.features import FeatureMap
+from sksketch.learners.kernels import check_domain
 from sksketch.learners.pair_solvers import PILOT_ROWS, SOLVERS, FinishedPairs
 from sksketch.learners.waiting import Waiting
 from sksketch.persistence import State, write_state
@@ -72,6 +74,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
                 input_name="y",
             )
             rows = sp.csr_array(rows) if sp.issparse(rows) else rows
+        check_domain(self.kernel, rows)
         if reset:
             self.n_features_y_ = rows.shape[1]
         elif rows.shape[1] != self.n_features_y_:
@@ -115,7 +118,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
     def _planned(self, pilot: tuple[Any, ...], n_rows: int | None) -> Any:
         """Choose features and solver by pilot rows."""
         bandwidths, landmarks = (
-            value if isinstance(value, tuple) else (value, value)
+            value if isinstance(value, tuple | list) else (value, value)
             for value in (self.bandwidth, self.landmarks)
         )
         views = []
@@ -184,12 +187,10 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
         """
         _, f, g = self._found()
         rows = self._checked(X, reset=False)
-        f.features.kernel.check(rows)
         scores = f(rows)
         if y is None:
             return scores
         others = self._checked_other(y, reset=False)
-        g.features.kernel.check(others)
         return scores, g(others)
 
     def fit_transform(self, X: Any, y: Any) -> Any:

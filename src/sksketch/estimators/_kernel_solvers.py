@@ -39,10 +39,6 @@ class SketchedComponents:
         size = None if few else min(max(10 * n_components, 128), features.n_columns)
         self.pca = kind(n_components, sketch="exact" if few else "rfd", sketch_size=size)
 
-    def check(self, rows: Any) -> None:
-        """Refuse rows on which the kernel is not defined."""
-        self.features.kernel.check(rows)
-
     def begin(self, pilot: Any) -> None:
         """Learn from the first rows."""
         self.learn(pilot)
@@ -109,10 +105,6 @@ class SteppedComponents:
         self.batch_size = batch_size
         self._waiting = Waiting()
         self._passes: KrylovPasses | None = None
-
-    def check(self, rows: Any) -> None:
-        """Refuse rows on which the kernel is not defined."""
-        self.features.kernel.check(rows)
 
     def begin(self, pilot: Any) -> None:
         """Start from the first rows."""

@@ -17,14 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sksketch._typing import Array, PathLike
 from sksketch.drive.progress import Callbacks
 from sksketch.estimators._callbacks import CallbackSupport
+from sksketch.estimators._checks import as_text, from_text
 from sksketch.estimators._names import NamedColumns
-from sksketch.estimators._online_checks import (
-    as_text,
-    check_params,
-    check_size,
-    checked_weights,
-    from_text,
-)
+from sksketch.estimators._online_checks import check_params, check_size, checked_weights
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.catalog import load_learner, new_learner
 from sksketch.learners.losses import Loss

@@ -1,16 +1,16 @@
-"""What the online estimators accept: parameters, weights and rows; parameters as text."""
+"""What the online estimators accept: parameters, weights and rows."""
 
 from __future__ import annotations
 
-import json
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
+from sksketch.estimators._checks import check_choice, check_whole
 from sksketch.learners.catalog import METHODS
 from sksketch.learners.null_phase import RULES
 
@@ -20,16 +20,16 @@ LARGEST = 1e70
 
 def check_params(p: dict[str, Any], losses: tuple[str, ...]) -> None:
     """Refuse parameters that mean nothing, naming the first."""
-    _choose("method", p["method"], METHODS)
-    _choose("loss", p["loss"], losses)
-    _choose("null_projection", p["null_projection"], RULES)
-    _whole("sketch_size", p["sketch_size"], 2)
-    _whole("n_passes", p["n_passes"], 1)
-    _whole("random_state", p["random_state"], 0)
+    check_choice("method", p["method"], METHODS)
+    check_choice("loss", p["loss"], losses)
+    check_choice("null_projection", p["null_projection"], RULES)
+    check_whole("sketch_size", p["sketch_size"], 2)
+    check_whole("n_passes", p["n_passes"], 1)
+    check_whole("random_state", p["random_state"], 0)
     if p["buffer_rows"] is not None:
-        _whole("buffer_rows", p["buffer_rows"], p["sketch_size"])
+        check_whole("buffer_rows", p["buffer_rows"], p["sketch_size"])
     if p["hash_size"] is not None:
-        _whole("hash_size", p["hash_size"], 1)
+        check_whole("hash_size", p["hash_size"], 1)
     _positive("fraction", p["fraction"], 1.0)
     _positive("huber_width", p.get("huber_width", 1.0))
     if p["C"] != "auto":
@@ -75,16 +75,6 @@ def check_size(X: Any) -> None:
         raise ValueError(f"a value of {largest:.3g} is too large to learn from; scale the columns")
 
 
-def _choose(name: str, value: Any, known: Any) -> None:
-    if value not in known:
-        raise ValueError(f"{name} is {value!r}; give one of {', '.join(map(repr, known))}")
-
-
-def _whole(name: str, value: Any, least: int) -> None:
-    if not _is_number(value) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} is {value!r}; give an integer of at least {least}")
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
@@ -93,23 +83,6 @@ def _positive(name: str, value: Any, most: float = np.inf) -> None:
     if not _is_number(value) or not 0 < value <= most or value == np.inf:
         upper = "" if most == np.inf else f" up to {most:g}"
         raise ValueError(f"{name} is {value!r}; give a positive number{upper}")
-
-
-def as_text(value: Any) -> str:
-    if isinstance(value, dict):
-        # JSON has only strings for keys.
-        value = [[_plain(key), _plain(part)] for key, part in value.items()]
-        return json.dumps({"pairs": value})
-    return json.dumps(_plain(value))
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def from_text(text: str) -> Any:
-    value = json.loads(text)
-    return dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value
 
 
 def given_classes(classes: Any) -> Array:

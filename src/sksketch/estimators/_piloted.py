@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from sksketch.arrays.namespace import to_numpy
-from sksketch.estimators._kernel import KernelEstimator, seed_of
+from sksketch.estimators._checks import seed_of
+from sksketch.estimators._kernel import KernelEstimator
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.waiting import Waiting
 from sksketch.persistence import State
@@ -64,7 +65,6 @@ class PilotedEstimator(KernelEstimator):
         with self._or_as_before():
             rows = self._start(*views) if first else self._checked_views(views, reset=False)
             if self._solver is not None:
-                self._solver.check(*rows)
                 self._solver.learn(*rows)
             else:
                 self._waiting.add(*rows)

@@ -17,7 +17,8 @@ from sksketch._typing import Array, PathLike
 from sksketch.arrays.rows import as_weights
 from sksketch.drive.progress import Callbacks
 from sksketch.estimators._callbacks import CallbackSupport
-from sksketch.estimators._reduction import check_reduction, seed_of
+from sksketch.estimators._checks import check_choice, seed_of
+from sksketch.estimators._reduction import check_reduction
 from sksketch.estimators.random_reduction import RandomReduction
 from sksketch.estimators.reduction import SubspaceReduction
 from sksketch.learners.reduced import METHODS, SUBSPACE, ReducedModel, ReducedProblem
@@ -134,12 +135,8 @@ class ReducedEstimator(CallbackSupport, BaseEstimator, ABC):
 
     def _check_params(self) -> None:
         check_reduction(self.n_components, self.operator, self.n_power_iter)
-        for name, choices in (("method", METHODS), ("loss", self._losses)):
-            if getattr(self, name) not in choices:
-                raise ValueError(
-                    f"{name} must be one of {', '.join(map(repr, choices))}, "
-                    f"got {getattr(self, name)!r}"
-                )
+        check_choice("method", self.method, METHODS)
+        check_choice("loss", self.loss, self._losses)
         for name in ("alpha", "tol", "max_iter"):
             value = getattr(self, name)
             if not isinstance(value, Real) or not 0 < float(value) < np.inf:

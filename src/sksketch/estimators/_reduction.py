@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 
 from sksketch._typing import Array
+from sksketch.estimators._checks import check_choice, check_whole
 from sksketch.learners.subspace import LinearMap
 
 OPERATORS = ("countsketch", "gaussian", "srht", "sample")
@@ -94,16 +93,9 @@ class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ABC):
 
 def check_reduction(n_components: Any, operator: Any, n_power_iter: Any = 0) -> None:
     """Refuse parameters that make no sense."""
-    for name, value, least in (
-        ("n_components", n_components, 1),
-        ("n_power_iter", n_power_iter, 0),
-    ):
-        if type(value) is bool or not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name} must be an integer from {least} on, got {value!r}")
-    if operator not in OPERATORS:
-        raise ValueError(
-            f"operator must be one of {', '.join(map(repr, OPERATORS))}, got {operator!r}"
-        )
+    check_whole("n_components", n_components, 1)
+    check_whole("n_power_iter", n_power_iter, 0)
+    check_choice("operator", operator, OPERATORS)
 
 
 def check_size(n_components: int, n_features: int, reason: str) -> None:
@@ -115,10 +107,3 @@ def check_size(n_components: int, n_features: int, reason: str) -> None:
             f"{n_bytes / 1e9:.3g} GB; take fewer components, or operator='countsketch' or 'sample' "
             "without power passes"
         )
-
-
-def seed_of(random_state: Any) -> int:
-    """Return a seed: an integer as it is, or a number drawn from a generator."""
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -70,10 +70,10 @@ class ThreeViews(KernelEstimator):
             "singular_values": self.singular_values_,
             "n_features": np.array(self._n_features),
         }
-        meta = {**state.meta, "weight_sum": self.weight_sum_, "lifted": self._lifted is not None}
+        facts = {"weight_sum": self.weight_sum_, "lifted": self._lifted is not None}
         views = range(1 if self.same_conditionals else 3)
         arrays |= {f"coefficients{view}": self.coefficients_[view] for view in views}
-        found = State(state.kind, state.version, meta, {**state.arrays, **arrays})
+        found = state.with_more(facts, arrays)
         for view in views:
             found = found.with_inner(f"features{view}", self.features_[view].state())
             if self._lifted is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import to_numpy
-from sksketch.estimators._kernel import check_choice
+from sksketch.estimators._checks import check_choice
 from sksketch.estimators._kernel_pairs import PairEstimator
 from sksketch.learners.features import FeatureMap
 from sksketch.learners.pair_moments import PairedFunctions
@@ -44,7 +44,7 @@ class StreamingKernelCCA(PairEstimator):
         "exact" while the covariances take no more than 512 MiB.
     step : {"preconditioned", "plain"}
         "preconditioned" divides the gradient by the leading part of each covariance, taken
-        from the pilot rows: 100 such steps do more than 3000 plain ones, those of the paper.
+        from the pilot rows, and needs far fewer steps than "plain", the step of the paper.
     n_steps : int
         Steps that `fit` makes with ``solver="sgd"``, over all rows again if need be.
     batch_size : int

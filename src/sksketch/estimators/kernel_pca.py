@@ -8,9 +8,10 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import on_device
-from sksketch.arrays.random import stream
+from sksketch.arrays.random import sampled, stream
 from sksketch.drive.progress import Callbacks
-from sksketch.estimators._kernel import KernelTransformer, check_choice, check_whole, sampled
+from sksketch.estimators._checks import check_choice, check_whole
+from sksketch.estimators._kernel import KernelTransformer
 from sksketch.estimators._kernel_solvers import SOLVERS, SketchedComponents, SteppedComponents
 from sksketch.estimators._piloted import EMBEDDED_ROWS, PilotedEstimator
 from sksketch.learners.doubly_stochastic import DoublyStochasticPCA
@@ -297,7 +298,6 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
         """
         functions = self._functions()
         rows = self._checked(X, reset=False)
-        functions.features.kernel.check(rows)
         return functions(rows)
 
     # The way back

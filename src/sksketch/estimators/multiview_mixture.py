@@ -10,7 +10,7 @@ import numpy as np
 
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.arrays.random import stream
-from sksketch.estimators._kernel import check_choice, check_whole, seed_of
+from sksketch.estimators._checks import check_choice, check_whole, seed_of
 from sksketch.estimators._three_views import ThreeViews
 from sksketch.learners.density import (
     WeightedDensity,

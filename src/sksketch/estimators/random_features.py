@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sksketch.estimators._kernel import KernelTransformer, check_whole, seed_of
+from sksketch.estimators._checks import check_whole, seed_of
+from sksketch.estimators._kernel import KernelTransformer
 from sksketch.learners.features import load_features
 from sksketch.persistence import State
 
@@ -150,7 +151,6 @@ class RandomFeatures(KernelTransformer):
         """
         self._require()
         rows = self._checked(X, reset=False)
-        self.features_.kernel.check(rows)
         return self.features_.transform(rows)
 
     @property

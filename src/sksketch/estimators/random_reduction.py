@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sksketch._typing import Array, PathLike
 from sksketch.estimators._callbacks import CallbackSupport
-from sksketch.estimators._reduction import Reduction, check_reduction, seed_of
+from sksketch.estimators._checks import seed_of
+from sksketch.estimators._reduction import Reduction, check_reduction
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.residual import Blocks
 from sksketch.learners.subspace import ColumnSample, LinearMap, RandomMap

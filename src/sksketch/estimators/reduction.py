@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from sksketch._typing import Array
 from sksketch.arrays.rows import as_weights, squared_row_norms
 from sksketch.estimators._base import SketchEstimator
-from sksketch.estimators._reduction import Reduction, check_reduction, check_size, seed_of
+from sksketch.estimators._checks import seed_of
+from sksketch.estimators._reduction import Reduction, check_reduction, check_size
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.power import PowerPass
 from sksketch.learners.residual import (

@@ -9,7 +9,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import dtype_name, namespace, to_numpy
-from sksketch.estimators._kernel import KernelEstimator, check_whole, sampled, seed_of
+from sksketch.arrays.random import sampled
+from sksketch.estimators._checks import check_whole, seed_of
+from sksketch.estimators._kernel import KernelEstimator
 from sksketch.learners.features import load_features
 from sksketch.learners.spectral import embedding, local_scale, nearest, spectral_coefficients
 from sksketch.persistence import State
@@ -183,9 +185,7 @@ class StreamingSpectralClustering(
 
     def _known(self, X: Any) -> Any:
         self._require()
-        rows = self._checked(X, reset=False)
-        self.features_.kernel.check(rows)
-        return rows
+        return self._checked(X, reset=False)
 
     def _embedding(self, rows: Any) -> Any:
         return embedding(self.features_, self.coefficients_, rows)
@@ -200,8 +200,7 @@ class StreamingSpectralClustering(
 
     def _learned(self, state: State) -> State:
         arrays = {"coefficients": self.coefficients_, "centers": self.cluster_centers_}
-        found = State(state.kind, state.version, state.meta, {**state.arrays, **arrays})
-        return found.with_inner("features", self.features_.state())
+        return state.with_more({}, arrays).with_inner("features", self.features_.state())
 
     def _recall(self, state: State) -> None:
         self.features_ = load_features(state.inner("features"))

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sksketch.arrays.namespace import like, namespace, to_numpy
-from sksketch.arrays.random import stream
+from sksketch.arrays.namespace import namespace, to_numpy
+from sksketch.arrays.random import sampled
 from sksketch.learners.kernels import (
     SHIFT_INVARIANT,
     canonical_name,
@@ -37,11 +37,7 @@ def resolve_bandwidth(bandwidth: str | float, kernel: str, X: Any, seed: int) ->
 
 def median_distance(X: Any, kernel: str, seed: int) -> float:
     """Return the median distance between distinct rows among at most `SAMPLE_ROWS` of them."""
-    n = X.shape[0]
-    if n > SAMPLE_ROWS:
-        chosen = stream(seed, "bandwidth").choice(n, SAMPLE_ROWS, replace=False)
-        X = X[like(np.sort(chosen), X)]
-    distances = to_numpy(distances_between(X, kernel))
+    distances = to_numpy(distances_between(sampled(X, SAMPLE_ROWS, seed, "bandwidth"), kernel))
     above = distances[np.triu_indices(len(distances), 1)]
     # Rounding makes equal rows a little different.
     above = above[above > 1e-7 * max(above.max(initial=0.0), 1e-300)]

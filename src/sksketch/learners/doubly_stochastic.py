@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from sksketch.arrays.namespace import dtype_name, finite, like, namespace, to_numpy, zeros
+from sksketch.arrays.namespace import finite, like, namespace, to_numpy, zeros
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import block_krylov, inverse_square_root
 from sksketch.learners.features import FeatureMap
 from sksketch.learners.functions import Functions, kernel_ritz, ritz_rotation
-from sksketch.learners.krylov_passes import KrylovPasses, Pieces, column_sums, product
+from sksketch.learners.krylov_passes import KrylovPasses
+from sksketch.learners.pieces import Pieces
 from sksketch.persistence import State
 
 PILOT_COLUMNS = 2048
@@ -78,10 +79,8 @@ class DoublyStochasticPCA:
     def begin(self, X: Any) -> None:
         """Start from the PCA of the first features on pilot rows."""
         width = self._whole(max(PILOT_COLUMNS, self.feature_batch))
-        F = zeros((X.shape[0], width), X, dtype_name(X))
-        for rows, columns, values in self.features.pieces(X, 0, width):
-            F[rows, columns] = values
         xp = namespace(X)
+        F = self.features.columns(X, 0, width)
         F = xp.astype(F, xp.float64, copy=False)
         self.means = xp.mean(F, axis=0)
         if self.center:
@@ -137,13 +136,12 @@ class DoublyStochasticPCA:
 
     def _values(self, X: Any) -> tuple[Any, Pieces]:
         """Return the functions on rows, and the features that they were computed from."""
-        a = self.coefficients
-        pieces = Pieces(self.features, X, a.shape[0])
-        H = zeros((X.shape[0], self.n_components), X)
-        cast = like(a, X, dtype_name(X))
-        for rows, columns, values in pieces:
-            H[rows] += values @ cast[columns]
-        return H - self.means @ a, pieces
+        # The rows may be on another device than those before.
+        self.coefficients, self.means, self.counts = (
+            like(part, X) for part in (self.coefficients, self.means, self.counts)
+        )
+        pieces = Pieces(self.features, X, 0, self.coefficients.shape[0])
+        return pieces.times(self.coefficients) - self.means @ self.coefficients, pieces
 
     def _step_matrices(self, C: Any, share: float) -> tuple[Any, Any]:
         """Return what the coefficients are multiplied with, and what the gradient is."""
@@ -161,11 +159,7 @@ class DoublyStochasticPCA:
         """Give the next features their first coefficients."""
         xp, start = namespace(X), self.coefficients.shape[0]
         stop = self._whole(start + self.feature_batch)
-        gradient = zeros((stop - start, self.n_components), X)
-        sums = zeros(stop - start, X)
-        for rows, columns, values in self.features.pieces(X, start, stop):
-            gradient[columns - start] += product(values, H[rows])
-            sums[columns - start] += column_sums(values)
+        gradient, sums = Pieces(self.features, X, start, stop).transposed_times(H)
         means = sums / X.shape[0] if self.center else 0.0 * sums
         gradient = gradient - means[:, None] * xp.sum(H, axis=0)[None, :]
         gradient = gradient / (X.shape[0] * (stop - start))
@@ -176,16 +170,13 @@ class DoublyStochasticPCA:
     def _revisit(self, X: Any, H: Any, drive: Any, pieces: Pieces) -> None:
         """Move the coefficients of all features."""
         xp, n = namespace(X), X.shape[0]
-        step = drive / (n * self.features.n_columns)
-        sums = zeros(self.coefficients.shape[0], X)
-        for rows, columns, values in pieces:
-            self.coefficients[columns] += product(values, H[rows]) @ step
-            if self.center:
-                sums[columns] += column_sums(values)
+        gradient, sums = pieces.transposed_times(H)
         if self.center:
-            self.coefficients -= self.means[:, None] * (xp.sum(H, axis=0) @ step)[None, :]
+            gradient = gradient - self.means[:, None] * xp.sum(H, axis=0)[None, :]
             self.counts = self.counts + n
             self.means = self.means + (sums - n * self.means) / self.counts
+        step = drive / (n * self.features.n_columns)
+        self.coefficients = self.coefficients + gradient @ step
 
     # Keeping to good states
 
@@ -199,7 +190,6 @@ class DoublyStochasticPCA:
                 raise FloatingPointError(
                     "the steps diverge however small they are; rescale the columns"
                 )
-            self._good = self._snapshot()
             return
         if self.step == "matrix":
             self._renormalise()
@@ -228,8 +218,8 @@ class DoublyStochasticPCA:
         self._P, self._Q = R @ self._P @ R, R @ self._Q @ R
 
     def _snapshot(self) -> tuple[Any, ...]:
-        kept = namespace(self.coefficients).asarray(self.coefficients, copy=True)
-        return kept, self.n_steps, self._P, self._Q, self.means, self.counts
+        # Arrays are replaced by steps, never changed in place.
+        return self.coefficients, self.n_steps, self._P, self._Q, self.means, self.counts
 
     def _restore(self, good: tuple[Any, ...]) -> None:
         self.coefficients, self.n_steps, self._P, self._Q, self.means, self.counts = good
@@ -254,9 +244,7 @@ class DoublyStochasticPCA:
 
     def copy(self) -> DoublyStochasticPCA:
         """Return another one that goes on from here."""
-        other = copy.copy(self)
-        other.coefficients = namespace(self.coefficients).asarray(self.coefficients, copy=True)
-        return other
+        return copy.copy(self)
 
     def measure(self, X: Any) -> None:
         """Take the Ritz values from these rows instead of those on the way."""

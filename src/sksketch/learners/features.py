@@ -85,11 +85,16 @@ class FeatureMap(ABC):
 
     def transform(self, X: Any) -> Any:
         """Return all columns, scaled so that their products are kernel values."""
-        Z = zeros((X.shape[0], self.n_columns), X, dtype_name(X))
-        for rows, columns, values in self.pieces(X):
-            Z[rows, columns] = values
+        Z = self.columns(X, 0, self.n_columns)
         Z *= self.n_columns**-0.5
         return Z
+
+    def columns(self, X: Any, start: int, stop: int) -> Any:
+        """Return a stretch of the columns, in their own order."""
+        F = zeros((X.shape[0], stop - start), X, dtype_name(X))
+        for rows, columns, values in self.pieces(X, start, stop):
+            F[rows, columns - start] = values
+        return F
 
 
 class RandomFeatureMap(FeatureMap):

@@ -29,11 +29,6 @@ class Functions:
         xp = namespace(X)
         return xp.astype(H, getattr(xp, dtype_name(X)), copy=False)
 
-    def rotated(self, C: Any) -> Functions:
-        """Return the functions H C."""
-        a = self.coefficients
-        return Functions(self.features, a @ like(C, a, np.float64), to_numpy(self.offset) @ C)
-
 
 def kernel_ritz(H: Any, X: Any, kernel: Kernel, center: bool) -> tuple[Any, Any]:
     """Return P = E[h h'] and Q = E[h(x) k(x, x') h(x')'], over rows x and other rows x'.

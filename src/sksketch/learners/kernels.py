@@ -67,20 +67,21 @@ class Kernel:
         """Whether the kernel is a function of x - y."""
         return self.name in SHIFT_INVARIANT
 
-    def check(self, X: Any) -> None:
-        """Refuse rows on which the kernel is not defined."""
-        if self.name in SEMIGROUP:
-            xp, values = namespace(X), X.data if sp.issparse(X) else X
-            if values.shape[0] and bool(xp.any(values < 0)):
-                raise ValueError(
-                    f"the kernel {self.name!r} is defined for numbers from 0 on, got "
-                    f"{float(xp.min(values)):.6g}; shift or rescale the columns, or take another"
-                )
-
     def __call__(self, X: Any, Y: Any) -> Any:
         """Return k(x, y) for all rows x of ``X`` and y of ``Y``, of the same library."""
         scale = 1.0 / self.bandwidth
         return _VALUES[self.name](X * scale, Y * scale, **self.params)
+
+
+def check_domain(kernel: str, X: Any) -> None:
+    """Refuse rows on which a kernel is not defined."""
+    if canonical_name(kernel) in SEMIGROUP:
+        xp, values = namespace(X), X.data if sp.issparse(X) else X
+        if values.shape[0] and bool(xp.any(values < 0)):
+            raise ValueError(
+                f"the kernel {kernel!r} is defined for numbers from 0 on, got "
+                f"{float(xp.min(values)):.6g}; shift or rescale the columns, or take another"
+            )
 
 
 def canonical_name(name: str) -> str:

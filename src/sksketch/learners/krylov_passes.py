@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.namespace import dtype_name, like, namespace, to_numpy, zeros
-from sksketch.arrays.subspace import orthonormal, ritz_of_images
-from sksketch.learners.features import FeatureMap, Piece
-
-# The features of a batch are kept for its second half up to so many bytes.
-HELD_BYTES = 1 << 27
+from sksketch.arrays.namespace import like, namespace, to_numpy
+from sksketch.arrays.subspace import against, orthonormal, ritz_of_images
+from sksketch.learners.features import FeatureMap
+from sksketch.learners.pieces import HELD_BYTES, Pieces
 
 
 class KrylovPasses:
@@ -42,29 +40,22 @@ class KrylovPasses:
 
     def add(self, X: Any) -> None:
         """Take more rows of this pass."""
-        W = self.basis[-1]
+        W = self.basis[-1] = like(self.basis[-1], X)
+        self.total, self.sums = like(self.total, X), like(self.sums, X)
         n_columns = W.shape[0]
-        cast = like(W, X, dtype_name(X))
         limit = max(256, HELD_BYTES // (n_columns * X.dtype.itemsize))
         for start in range(0, X.shape[0], limit):
-            part = X[start : start + limit]
-            pieces = Pieces(self.features, part, n_columns)
-            T = zeros((part.shape[0], W.shape[1]), X)
-            for rows, columns, values in pieces:
-                T[rows] += values @ cast[columns]
-            for rows, columns, values in pieces:
-                self.total[columns] += product(values, T[rows])
-                self.sums[columns] += column_sums(values)
-            self.n_rows += part.shape[0]
+            pieces = Pieces(self.features, X[start : start + limit], 0, n_columns)
+            product, sums = pieces.transposed_times(pieces.times(W))
+            self.total += product
+            self.sums += sums
+        self.n_rows += X.shape[0]
 
     def end_pass(self) -> None:
         """All rows have come: go on to the next product."""
         self.images.append(self._image())
-        rest = self.images[-1]
-        for _ in range(2):
-            for B in self.basis:
-                rest = rest - B @ (B.T @ rest)
-        self.basis.append(orthonormal(rest))
+        self.basis = [like(B, self.total) for B in self.basis]
+        self.basis.append(orthonormal(against(self.images[-1], self.basis)))
         self._open()
 
     def _image(self) -> Any:
@@ -82,8 +73,9 @@ class KrylovPasses:
     def result(self) -> tuple[Any, Any]:
         """Return eigenvalues and directions, when all rows of the last pass have come."""
         xp = namespace(self.total)
-        S = xp.concat(self.basis[: len(self.images) + 1], axis=1)
-        images = xp.concat([*self.images, self._image()], axis=1)
+        S = xp.concat([like(B, self.total) for B in self.basis], axis=1)
+        images = [like(image, self.total) for image in self.images]
+        images = xp.concat([*images, self._image()], axis=1)
         return ritz_of_images(S, images, self.n_components)
 
     def arrays(self) -> dict[str, Array]:
@@ -106,30 +98,3 @@ class KrylovPasses:
             count = sum(key.startswith(name) for key in arrays)
             setattr(passes, name, [arrays[f"{name}{i}"] for i in range(count)])
         return passes
-
-
-class Pieces:
-    """The features of some rows, to be gone through twice: kept if they are few, or made again."""
-
-    def __init__(self, features: FeatureMap, X: Any, n_columns: int) -> None:
-        self._features, self._X, self._n_columns = features, X, n_columns
-        short = n_columns * X.shape[0] * X.dtype.itemsize <= HELD_BYTES
-        self._held: list[Piece] | None = list(self._make()) if short else None
-
-    def _make(self) -> Any:
-        return self._features.pieces(self._X, 0, self._n_columns)
-
-    def __iter__(self) -> Any:
-        return iter(self._held) if self._held is not None else self._make()
-
-
-def product(values: Any, H: Any) -> Any:
-    """Return values' H, computed in the precision of the values, in float64."""
-    xp = namespace(values)
-    return xp.astype(values.T @ xp.astype(H, values.dtype, copy=False), xp.float64, copy=False)
-
-
-def column_sums(values: Any) -> Any:
-    """Return the sum of each column in float64."""
-    xp = namespace(values)
-    return xp.sum(values, axis=0, dtype=xp.float64)

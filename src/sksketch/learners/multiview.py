@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.namespace import dtype_name, like, namespace, to_numpy
+from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import orthonormal
 from sksketch.learners.features import FeatureMap
-from sksketch.learners.krylov_passes import Pieces, product
+from sksketch.learners.pieces import Pieces
 from sksketch.learners.tensor_power import symmetrized, tensor_power
 
 # More directions than classes are followed until the last pass.
@@ -113,25 +113,13 @@ def _images(features: Triple, views: Triple, bases: Triple, shared: bool) -> Tri
     xp = namespace(views[0])
     images: list[Any] = [0.0, 0.0, 0.0]
     for rows in blocks_of(features, views):
-        pieces = [Pieces(f, X[rows], f.n_columns) for f, X in zip(features, views, strict=True)]
-        Z = [_coordinates(p, X[rows], B) for p, X, B in zip(pieces, views, bases, strict=True)]
+        pieces = [Pieces(f, X[rows], 0, f.n_columns) for f, X in zip(features, views, strict=True)]
+        Z = [part.times(B) for part, B in zip(pieces, bases, strict=True)]
         for a in range(3):
             others = [Z[b] for b in range(3) if b != a]
             H = others[0] + others[1] if shared else xp.concat(others, axis=1)
-            image = like(np.zeros((features[a].n_columns, H.shape[1])), views[a])
-            for part, columns, values in pieces[a]:
-                image[columns] += product(values, H[part])
-            images[a] = images[a] + image
+            images[a] = images[a] + pieces[a].transposed_times(H)[0]
     return Triple(*([sum(images)] * 3 if shared else images))
-
-
-def _coordinates(pieces: Any, X: Any, basis: Any) -> Any:
-    """Return Phi(x)'B in float64; the features psi are n_columns^(-1/2) of these."""
-    cast = like(basis, X, dtype_name(X))
-    Z = like(np.zeros((X.shape[0], basis.shape[1])), X)
-    for rows, columns, values in pieces:
-        Z[rows] += values @ cast[columns]
-    return Z
 
 
 def coordinates(features: FeatureMap, X: Any, basis: Any) -> Any:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sksketch._typing import Array
 from sksketch.arrays.namespace import like, namespace, solve_triangular, to_numpy, zeros
 from sksketch.arrays.random import stream
@@ -39,7 +37,10 @@ class PairMoments:
 
     def add(self, X: Any, Y: Any) -> None:
         """Take more pairs of rows."""
-        xp = namespace(self.between)
+        xp = namespace(X)
+        self.between = like(self.between, X)
+        self.sums = [like(part, X) for part in self.sums]
+        self.squares = [like(part, X) for part in self.squares]
         views = [self.x.transform(X), self.y.transform(Y)]
         for i, F in enumerate(views):
             self.sums[i] += xp.sum(F, axis=0, dtype=xp.float64)
@@ -62,20 +63,8 @@ class PairMoments:
 
     def cca(self, rank: int, ridge: float) -> PairedFunctions:
         """Return canonical correlations, and functions of variance one before the ridge."""
-        xp = namespace(self.between)
         (Cxx, Cyy), Cxy = self.covariances(True)
-        roots = []
-        for C in (Cxx, Cyy):
-            eye = like(np.eye(C.shape[0]), C)
-            floor = 1e-12 * float(xp.max(xp.linalg.diagonal(C)))
-            roots.append(xp.linalg.cholesky((C + C.T) / 2.0 + max(ridge, floor) * eye))
-        T = solve_triangular(roots[0], solve_triangular(roots[1], Cxy.T).T)
-        rho, U, V = leading_pairs(T, rank)
-        A, B = (
-            solve_triangular(root, W, transposed=True)
-            for root, W in zip(roots, (U, V), strict=True)
-        )
-        return self._functions(rho, A, B, center=True)
+        return self._functions(*canonical_pairs(Cxx, Cyy, Cxy, ridge, rank), center=True)
 
     def svd(self, rank: int, center: bool) -> PairedFunctions:
         """Return singular values of the cross-covariance, and functions of length one."""
@@ -111,9 +100,38 @@ class PairMoments:
         self.squares = [arrays[f"square{i}"].copy() for i in range(2)] if self.within else []
 
 
+def canonical_pairs(
+    Cxx: Any, Cyy: Any, Cxy: Any, ridge: float, rank: int
+) -> tuple[Array, Any, Any]:
+    """Return canonical correlations and the directions of either side, as columns.
+
+    With C a covariance and its ridge, the directions A have A'C A = 1.
+
+    >>> import numpy as np
+    >>> I = np.eye(2)
+    >>> canonical_pairs(4 * I, I, np.diag([1.0, 0.0]), 0.0, 1)[0].round(6)
+    array([0.5])
+    """
+    xp = namespace(Cxy)
+    roots = []
+    for C in (Cxx, Cyy):
+        size = C.shape[0]
+        floor = 1e-12 * max(float(xp.max(xp.linalg.diagonal(C))), 1e-300)
+        ridged = xp.asarray(C, copy=True)
+        xp.reshape(ridged, (-1,))[:: size + 1] += max(ridge, floor)
+        roots.append(xp.linalg.cholesky(ridged))
+    T = solve_triangular(roots[0], solve_triangular(roots[1], Cxy.T).T)
+    rho, *sides = leading_pairs(T, rank)
+    A, B = (
+        solve_triangular(root, W, transposed=True) for root, W in zip(roots, sides, strict=True)
+    )
+    return rho, A, B
+
+
 def leading_pairs(T: Any, rank: int) -> tuple[Array, Any, Any]:
     """Return the leading singular values and vectors of a matrix, as columns.
 
+    >>> import numpy as np
     >>> s, U, V = leading_pairs(np.diag([3.0, 2.0, 1.0]), 2)
     >>> s.round(6)
     array([3., 2.])

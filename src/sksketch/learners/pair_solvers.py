@@ -45,10 +45,6 @@ class ExactPairs:
 
     begin = learn
 
-    def check(self, X: Any, Y: Any) -> None:
-        """Refuse rows on which the kernels are not defined."""
-        check_views(self.features, (X, Y))
-
     def fit(self, X: Any, Y: Any, order: Array, n_steps: int, sample: Array) -> None:
         """Learn from all pairs at once."""
         self.learn(X, Y)
@@ -106,10 +102,6 @@ class SteppedPairs:
         self.features = learner.features
         self.batch_size = batch_size
         self._waiting = Waiting()
-
-    def check(self, X: Any, Y: Any) -> None:
-        """Refuse rows on which the kernels are not defined."""
-        check_views(self.features, (X, Y))
 
     def begin(self, X: Any, Y: Any) -> None:
         """Start from the first pairs."""
@@ -190,10 +182,6 @@ class FinishedPairs:
             "finished=False"
         )
 
-    def check(self, X: Any, Y: Any) -> None:
-        """Refuse to learn."""
-        self._refuse()
-
     def learn(self, X: Any, Y: Any) -> None:
         """Refuse to learn."""
         self._refuse()
@@ -230,12 +218,6 @@ class FinishedPairs:
 
 PILOT_ROWS = 4000
 SOLVERS: dict[str, Any] = {kind.name: kind for kind in (ExactPairs, SteppedPairs, FinishedPairs)}
-
-
-def check_views(features: Any, rows: Any) -> None:
-    """Refuse rows on which a kernel is not defined."""
-    for each, X in zip(features, rows, strict=True):
-        each.kernel.check(X)
 
 
 def same_features(a: FeatureMap, b: FeatureMap) -> bool:

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.namespace import dtype_name, finite, like, namespace, to_numpy, zeros
+from sksketch.arrays.namespace import finite, like, namespace, to_numpy
 from sksketch.arrays.subspace import orthonormal
 from sksketch.learners.doubly_stochastic import step_sizes
 from sksketch.learners.features import FeatureMap
 from sksketch.learners.functions import Functions
-from sksketch.learners.krylov_passes import Pieces, product
-from sksketch.learners.pair_moments import PairedFunctions, leading_pairs
+from sksketch.learners.pair_moments import PairedFunctions, canonical_pairs, leading_pairs
 from sksketch.learners.pair_pilot import Preconditioner, pilot_cca, pilot_svd, whole_features
+from sksketch.learners.pieces import Pieces
 from sksketch.persistence import State
 
 # Directions of each view that the gradient is divided by, at most.
@@ -46,13 +46,10 @@ class View:
 
     def values(self, X: Any) -> tuple[Any, Pieces]:
         """Return the functions on rows in float64, and the features behind them."""
-        a = self.coefficients
-        pieces = Pieces(self.features, X, a.shape[0])
-        H = zeros((X.shape[0], a.shape[1]), X)
-        cast = like(a, X, dtype_name(X))
-        for rows, columns, values in pieces:
-            H[rows] += values @ cast[columns]
-        return H - self.means @ a, pieces
+        # The rows may be on another device than those before.
+        self.coefficients, self.means = like(self.coefficients, X), like(self.means, X)
+        pieces = Pieces(self.features, X, 0, self.coefficients.shape[0])
+        return pieces.times(self.coefficients) - self.means @ self.coefficients, pieces
 
     def length(self) -> float:
         """Return the squared lengths of all functions, in all."""
@@ -61,19 +58,13 @@ class View:
 
     def gradient(self, pieces: Pieces, target: Any) -> Any:
         """Return the mean of (Phi(x) - means)' target over rows and features; follow the means."""
-        xp, (n, k) = namespace(target), target.shape
-        n_columns = self.coefficients.shape[0]
-        # A column of ones gives the sums of the features in the same product.
-        target = xp.concat([target, zeros((n, 1), target) + 1.0], axis=1)
-        G = zeros((n_columns, k + 1), self.coefficients)
-        for rows, columns, values in pieces:
-            G[columns] += product(values, target[rows])
-        G, sums = G[:, :k], G[:, k]
+        n = target.shape[0]
+        G, sums = pieces.transposed_times(target)
         if self.center:
-            G = G - self.means[:, None] * xp.sum(target[:, :k], axis=0)[None, :]
+            G = G - self.means[:, None] * namespace(G).sum(target, axis=0)[None, :]
             self.n_seen += n
             self.means = self.means + (sums - n * self.means) / self.n_seen
-        return G / (n * n_columns)
+        return G / (n * self.coefficients.shape[0])
 
 
 class PairedSteps:
@@ -158,7 +149,7 @@ class PairedSteps:
         )
         n = X.shape[0]
         rho = max(1.0 / (self.n_steps + 2), MEMORY) * share
-        self._moments = (1.0 - rho) * self._moments + rho * _moments(u, v)
+        self._moments = (1.0 - rho) * like(self._moments, u) + rho * _moments(u, v)
         cross = u.T @ v / n
         W = cross + cross.T
         first, decay = self._theta
@@ -214,13 +205,7 @@ class PairedSteps:
         k = self.n_components
         M = to_numpy(self._moments)
         if self.task == "cca":
-            roots = []
-            for C in (M[:k, :k], M[k:, k:]):
-                floor = 1e-12 * max(float(np.trace(C)), 1e-300)
-                roots.append(np.linalg.cholesky(C + floor * np.eye(k)))
-            T = np.linalg.solve(roots[0], np.linalg.solve(roots[1], M[k:, :k]).T)
-            s, U, V = leading_pairs(T, k)
-            turns = [np.linalg.solve(R.T, W) for R, W in zip(roots, (U, V), strict=True)]
+            s, *turns = canonical_pairs(M[:k, :k], M[k:, k:], M[:k, k:], 0.0, k)
             s = np.clip(s, 0.0, 1.0)
         else:
             lengths = [_lengths(view) for view in self.views]

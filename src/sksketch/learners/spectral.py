@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from sksketch.arrays.namespace import like, namespace, to_numpy
-from sksketch.arrays.random import stream
+from sksketch.arrays.namespace import like, namespace, to_numpy, zeros
+from sksketch.arrays.random import sampled
 from sksketch.learners.bandwidth import distances_between, median_distance
 from sksketch.learners.features import FeatureMap
 from sksketch.learners.kernels import SHIFT_INVARIANT, canonical_name
@@ -44,7 +44,7 @@ def local_scale(X: Any, n_clusters: int, kernel: str, seed: int) -> float:
     kernel = canonical_name(kernel)
     if kernel not in SHIFT_INVARIANT:
         return 1.0
-    sample = _sampled(X, SAMPLE_ROWS, seed)
+    sample = sampled(X, SAMPLE_ROWS, seed, "local-scale")
     D = np.sort(to_numpy(distances_between(sample, kernel)), axis=1)
     n = len(D)
     rank = max(LEAST_NEIGHBOUR, math.ceil(NEIGHBOUR_SHARE * n / n_clusters))
@@ -61,12 +61,14 @@ def spectral_coefficients(features: FeatureMap, X: Any, n_clusters: int, seed: i
     covariance, which has ``n_columns ** 2`` numbers.
     """
     xp, M = namespace(X), features.n_columns
-    total = like(np.zeros(M), X)
+    total = zeros(M, X)
     for rows in _blocks(X, M):
         total += xp.sum(_features(features, X[rows]), axis=0)
-    degrees = to_numpy(_features(features, _sampled(X, 2 * SAMPLE_ROWS, seed)) @ total)
+    degrees = to_numpy(
+        _features(features, sampled(X, 2 * SAMPLE_ROWS, seed, "local-scale")) @ total
+    )
     floor = max(DEGREE_FLOOR * float(np.median(degrees)), math.ulp(0.0))
-    G = like(np.zeros((M, M)), X)
+    G = zeros((M, M), X)
     for rows in _blocks(X, M):
         F = _features(features, X[rows])
         F = F / xp.sqrt(xp.clip(F @ total, floor, math.inf))[:, None]
@@ -101,10 +103,3 @@ def _blocks(X: Any, n_columns: int) -> Iterator[slice]:
     step = max(256, BLOCK_BYTES // (8 * n_columns))
     for start in range(0, X.shape[0], step):
         yield slice(start, min(start + step, X.shape[0]))
-
-
-def _sampled(X: Any, n_rows: int, seed: int) -> Any:
-    if X.shape[0] <= n_rows:
-        return X
-    chosen = stream(seed, "local-scale").choice(X.shape[0], n_rows, replace=False)
-    return X[like(np.sort(chosen), X)]

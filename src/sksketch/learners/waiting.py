@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
-from sksketch.arrays.namespace import namespace, to_numpy
+from sksketch.arrays.namespace import like, namespace, to_numpy
 
 
 class Waiting:
@@ -90,13 +90,14 @@ class Waiting:
 
 
 def stacked(parts: Any) -> Any:
-    """Return blocks of rows one below the other."""
+    """Return blocks of rows one below the other: sparse if one is, else where the last one is."""
     parts = list(parts)
     if len(parts) == 1:
         return parts[0]
-    if sp.issparse(parts[0]):
-        return sp.csr_array(sp.vstack(parts))
-    return namespace(parts[0]).concat(parts, axis=0)
+    if any(map(sp.issparse, parts)):
+        dense = (part if sp.issparse(part) else to_numpy(part) for part in parts)
+        return sp.csr_array(sp.vstack([sp.csr_array(part) for part in dense]))
+    return namespace(parts[-1]).concat([like(part, parts[-1]) for part in parts], axis=0)
 
 
 def _copy(X: Any) -> Any:
