@@ -5,16 +5,22 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test lint bench bench-quick docs clean
+.PHONY: help tour test soak package lint bench bench-quick reproduce reproduce-quick docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 tour: $(VENV)/tour.stamp ## stream a matrix that is never in memory, and check the answer
 	@$(BIN)/sksketch tour
 
 test: $(VENV)/dev.stamp ## run the tests, the doctests and the example of the README
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+
+soak: $(VENV)/dev.stamp ## the robustness tests in full: damaged files, kills, ten million rows
+	@SKSKETCH_SOAK=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile tests/robustness tests/sketches/test_certificate.py
+
+package: $(BIN)/python ## build sdist and wheel, and try them in empty environments
+	@$(BIN)/python tools/check_package.py
 
 lint: $(VENV)/dev.stamp ## style, types and import layers
 	@$(BIN)/ruff check
@@ -22,44 +28,24 @@ lint: $(VENV)/dev.stamp ## style, types and import layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(VENV)/dev.stamp ## speed, error and memory beside peers, and errors beside theory
-	@$(BIN)/python benchmarks/speed/dense.py
-	@$(BIN)/python benchmarks/speed/sparse.py
-	@$(BIN)/python benchmarks/speed/memory.py
-	@$(BIN)/python benchmarks/speed/kernels.py
-	@$(BIN)/python benchmarks/speed/io.py
-	@$(BIN)/python benchmarks/speed/ridge.py
-	@$(BIN)/python benchmarks/speed/online.py
-	@$(BIN)/python benchmarks/speed/reduction.py
-	@$(BIN)/python benchmarks/speed/kernel.py
-	@$(BIN)/python benchmarks/papers/embedding.py
-	@$(BIN)/python benchmarks/papers/shi2021.py
-	@$(BIN)/python benchmarks/papers/luo2019.py
-	@$(BIN)/python benchmarks/papers/xu2017.py
-	@$(BIN)/python benchmarks/papers/xie2015.py
+bench: $(VENV)/dev.stamp ## speed, error and memory beside peers, with one report of all ratios
+	@$(BIN)/python benchmarks/report.py
 
-bench-quick: $(VENV)/dev.stamp ## the same on small sizes, a minute or two
-	@$(BIN)/python benchmarks/speed/dense.py --quick
-	@$(BIN)/python benchmarks/speed/sparse.py --quick
-	@$(BIN)/python benchmarks/speed/memory.py --quick
-	@$(BIN)/python benchmarks/speed/kernels.py --quick
-	@$(BIN)/python benchmarks/speed/io.py --quick
-	@$(BIN)/python benchmarks/speed/ridge.py --quick
-	@$(BIN)/python benchmarks/speed/online.py --quick
-	@$(BIN)/python benchmarks/speed/reduction.py --quick
-	@$(BIN)/python benchmarks/speed/kernel.py --quick
-	@$(BIN)/python benchmarks/papers/embedding.py --quick
-	@$(BIN)/python benchmarks/papers/shi2021.py --quick
-	@$(BIN)/python benchmarks/papers/luo2019.py --quick
-	@$(BIN)/python benchmarks/papers/xu2017.py --quick
-	@$(BIN)/python benchmarks/papers/xie2015.py --quick
+bench-quick: $(VENV)/dev.stamp ## the same on small sizes, a few minutes
+	@$(BIN)/python benchmarks/report.py --quick
+
+reproduce: $(VENV)/dev.stamp ## the experiments of the papers, and a verdict on every claim
+	@$(BIN)/python benchmarks/reproduce.py
+
+reproduce-quick: $(VENV)/dev.stamp ## the same on small sizes, a minute or two
+	@$(BIN)/python benchmarks/reproduce.py --quick
 
 docs: $(VENV)/docs.stamp ## build the site into docs/_build
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
 	@echo "docs/_build/index.html"
 
 clean: ## remove .venv and everything that was built
-	rm -rf $(VENV) build dist docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache \
+	rm -rf $(VENV) build dist docs/_build docs/generated docs/gallery .pytest_cache .mypy_cache .ruff_cache \
 	  .import_linter_cache .hypothesis sksketch-tour.png
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 

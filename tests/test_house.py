@@ -17,7 +17,10 @@ import sksketch
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "sksketch"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-EXTRAS = {"typer", "rich", "matplotlib", "pyarrow", "zarr", "dask", "pyspark", "torch", "pandas"}
+EXTRAS = {
+    *("typer", "rich", "matplotlib", "pyarrow", "zarr", "torch", "pandas"),
+    *("dask", "distributed", "pyspark", "py4j"),
+}
 LONGEST_FILE = 400
 
 # Imports every module into a package whose __init__ never ran, one after the other.

@@ -1,7 +1,7 @@
 """Learn from matrices that do not fit: one pass, flat memory, an error bound on every answer."""
 
 from sksketch import datasets, metrics
-from sksketch.drive import fit_stream
+from sksketch.drive import fit_dask, fit_spark, fit_stream, sketch_dask, transform_spark
 from sksketch.estimators import (
     MultiviewMixture,
     OnlineNewtonClassifier,
@@ -22,6 +22,7 @@ from sksketch.estimators import (
 )
 from sksketch.exceptions import (
     NotMergeableError,
+    PartitionError,
     SourceError,
     StateFormatError,
     StreamExhaustedError,
@@ -69,6 +70,7 @@ __all__ = [
     "NotMergeableError",
     "OnlineNewtonClassifier",
     "OnlineNewtonRegressor",
+    "PartitionError",
     "RandomFeatures",
     "RandomReduction",
     "ReducedClassifier",
@@ -94,9 +96,13 @@ __all__ = [
     "SubspaceReduction",
     "TwoLevelFrequentDirections",
     "datasets",
+    "fit_dask",
+    "fit_spark",
     "fit_stream",
     "load",
     "make_sketch",
     "metrics",
     "open_rows",
+    "sketch_dask",
+    "transform_spark",
 ]

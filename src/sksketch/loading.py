@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from sksketch.estimators import (
     StreamingSVD,
     SubspaceReduction,
 )
+from sksketch.exceptions import StateFormatError
 from sksketch.persistence import State, read_state
 from sksketch.sketches import Sketch, load_sketch
 
@@ -50,6 +52,12 @@ ESTIMATORS: dict[str, Any] = {
     )
 }
 
+# What building an object from fields that were not saved by us can end in.
+_MISFITS = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError),
+    *(TypeError, ValueError),
+)
+
 
 def load(path: PathLike) -> Any:
     """Return the sketch or estimator that ``save`` wrote to ``path``.
@@ -70,7 +78,17 @@ def load(path: PathLike) -> Any:
     >>> load(path)
     <FrequentDirections: 2 rows x 2 features>
     """
-    return restore(read_state(path))
+    state = read_state(path)
+    try:
+        return restore(state)
+    except StateFormatError:
+        raise
+    except _MISFITS as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise StateFormatError(
+            f"{os.fspath(path)!r} holds fields that do not fit together ({reason}); take another "
+            "copy of it or save it again"
+        ) from error
 
 
 def restore(state: State) -> Any:

@@ -14,7 +14,6 @@ import json
 import math
 import os
 import secrets
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +21,11 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import load, save, save_file
 
+from sksketch._disk import lock, sync, sync_directory
 from sksketch._typing import Array, PathLike
 from sksketch.exceptions import StateFormatError
-
-if sys.platform != "win32":
-    import fcntl
 
 FORMAT = 1
 
@@ -84,6 +81,28 @@ class State:
         """Return the arrays whose names begin with a prefix, without it."""
         arrays = self.arrays.items()
         return {name.removeprefix(prefix): v for name, v in arrays if name.startswith(prefix)}
+
+    def array(self, name: str, *shape: int | None) -> Array:
+        """Return an array, after a look at its shape; None is any length."""
+        found = self.arrays.get(name)
+        size = None if found is None else found.shape
+        if (
+            found is None
+            or len(found.shape) != len(shape)
+            or any(wanted not in (None, n) for n, wanted in zip(found.shape, shape, strict=True))
+        ):
+            raise StateFormatError(
+                f"the array {name!r} of the {self.kind!r} has the shape {size}, expected {shape}; "
+                "take another copy of the file or save it again"
+            )
+        return found
+
+    def count(self, name: str) -> int:
+        """Return a field, after a look whether it is a whole number from 1 on."""
+        found = self.meta.get(name)
+        if not isinstance(found, int) or found < 1:
+            raise StateFormatError(f"{name!r} of the {self.kind!r} is {found!r}; save it again")
+        return found
 
     def with_inner(self, prefix: str, inner: State) -> State:
         """Return this state with ``inner`` stored in it, its names behind ``prefix`` and a dot.
@@ -143,27 +162,49 @@ def write_state(state: State, path: PathLike) -> None:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "cannot write a state over a directory", str(path))
-    header = json.dumps(
-        {
-            "format": FORMAT,
-            "kind": state.kind,
-            "version": state.version,
-            "meta": {name: _encode(value) for name, value in state.meta.items()},
-        },
-        allow_nan=False,
-    )
-    arrays = {name: _little_endian(array) for name, array in state.arrays.items()}
-    metadata = {"sksketch": header, "sha256": _checksum(header, arrays)}
+    arrays, metadata = _laid_out(state)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         sweep(target)
         _write_through(arrays, temporary, metadata)
         os.replace(temporary, target)
-        _sync_directory(target.parent)
+        sync_directory(target.parent)
     except (OSError, SafetensorError) as error:
         _fail_to_write(path, target.parent, error)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def to_bytes(state: State) -> bytes:
+    """Return the bytes of the file that `write_state` would write.
+
+    >>> from_bytes(to_bytes(State("demo", 1, {"n": 3}, {"x": np.ones(2)}))).meta
+    {'n': 3}
+    """
+    arrays, metadata = _laid_out(state)
+    data: bytes = save(arrays, metadata=metadata)
+    start = 8 + int.from_bytes(data[:8], "little")
+    return data[:8] + _ordered(data[8:start], metadata["sha256"]) + data[start:]
+
+
+def from_bytes(data: bytes) -> State:
+    """Return the state that `to_bytes` was given, down to the last bit."""
+    try:
+        length = int.from_bytes(data[:8], "little")
+        metadata = json.loads(data[8 : 8 + length])["__metadata__"]
+        arrays = {name: np.require(x, requirements="W") for name, x in load(data).items()}
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise StateFormatError(f"these bytes are not a saved state ({error})") from error
+    return _checked("the bytes of a state", metadata, arrays)
+
+
+def _laid_out(state: State) -> tuple[dict[str, Array], dict[str, str]]:
+    """Return arrays and texts as they stand in a file."""
+    facts = {"format": FORMAT, "kind": state.kind, "version": state.version}
+    meta = {name: _encode(value) for name, value in state.meta.items()}
+    header = json.dumps({**facts, "meta": meta}, allow_nan=False)
+    arrays = {name: _little_endian(array) for name, array in state.arrays.items()}
+    return arrays, {"sksketch": header, "sha256": _checksum(header, arrays)}
 
 
 def sweep(path: PathLike) -> None:
@@ -176,7 +217,7 @@ def sweep(path: PathLike) -> None:
             # Another writer has renamed or removed it, or it is another user's.
             continue
         try:
-            if _lock(descriptor):
+            if lock(descriptor):
                 left.unlink(missing_ok=True)
         finally:
             os.close(descriptor)
@@ -200,7 +241,7 @@ def read_state(path: PathLike) -> State:
     try:
         with safe_open(os.fspath(path), framework="np") as file:
             metadata = file.metadata() or {}
-            header = _read_header(path, metadata)
+            _read_header(path, metadata)
             arrays = {
                 name: np.require(file.get_tensor(name), requirements=["C", "A", "W"])
                 for name in file.keys()  # noqa: SIM118 (not a mapping)
@@ -210,20 +251,31 @@ def read_state(path: PathLike) -> State:
             f"{os.fspath(path)!r} is not a saved state, or is cut short ({error}); "
             "save it again, or name a file that sksketch has written"
         ) from error
+    return _checked(path, metadata, arrays)
+
+
+def _checked(path: PathLike, metadata: Mapping[str, str], arrays: dict[str, Array]) -> State:
+    """Return the state of a file's texts and arrays, if they belong together."""
+    header = _read_header(path, metadata)
     if metadata.get("sha256") != _checksum(metadata["sksketch"], arrays):
         raise StateFormatError(
             f"{os.fspath(path)!r} was changed after it was saved: its checksum does not match; "
             "take another copy of it or save it again"
         )
-    meta = {name: _decode(value) for name, value in header["meta"].items()}
-    return State(header["kind"], header["version"], meta, arrays)
+    try:
+        meta = {name: _decode(value) for name, value in header["meta"].items()}
+        return State(header["kind"], header["version"], meta, arrays)
+    except (KeyError, TypeError, ValueError) as error:
+        raise StateFormatError(
+            f"{os.fspath(path)!r} has fields that no state has ({error}); save it again"
+        ) from None
 
 
 def _read_header(path: PathLike, metadata: Mapping[str, str]) -> dict[str, Any]:
     try:
         header = json.loads(metadata.get("sksketch", ""))
         written = int(header["format"])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise StateFormatError(
             f"{os.fspath(path)!r} is a safetensors file without the header of a saved state; "
             "name a file that sksketch has written"
@@ -233,7 +285,8 @@ def _read_header(path: PathLike, metadata: Mapping[str, str]) -> dict[str, Any]:
             f"{os.fspath(path)!r} has state format {written}, which is newer than this release "
             f"reads ({FORMAT}); upgrade sksketch"
         )
-    if not {"kind", "version", "meta"} <= header.keys():
+    wanted = {"kind": str, "version": int, "meta": dict}
+    if not all(isinstance(header.get(name), kind) for name, kind in wanted.items()):
         raise StateFormatError(
             f"{os.fspath(path)!r} has an incomplete header; take another copy or save it again"
         )
@@ -245,29 +298,14 @@ def _write_through(arrays: dict[str, Array], path: Path, metadata: dict[str, str
     # Made here first for its access rights: those of any new file of this user.
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     try:
-        _lock(descriptor)
+        lock(descriptor)
         rights = os.fstat(descriptor).st_mode & 0o777
         save_file(arrays, path, metadata=metadata)
         _order_metadata(path, metadata["sha256"])
         os.chmod(path, rights)
-        _sync(path)
+        sync(path)
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int) -> bool:
-    """Take a file until its descriptor is closed; False if another process has it.
-
-    The system gives it back when the process ends, however it ends.
-    """
-    if sys.platform == "win32":
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        # Also where the file system has no locks: nothing is swept there.
-        return False
-    return True
 
 
 def _order_metadata(path: Path, checksum: str) -> None:
@@ -275,40 +313,20 @@ def _order_metadata(path: Path, checksum: str) -> None:
 
     safetensors writes the two texts of the metadata in an order that changes by chance.
     """
-    start, text = b'{"__metadata__":{', f'"sha256":"{checksum}"'.encode()
     with path.open("r+b") as file:
         length = int.from_bytes(file.read(8), "little")
         header = file.read(length)
-        if header.startswith(start) and not header.startswith(start + text):
-            rest = header.removeprefix(start).replace(b"," + text + b"}", b"}", 1)
-            ordered = start + text + b"," + rest
-            if len(ordered) == length:
-                file.seek(8)
-                file.write(ordered)
+        file.seek(8)
+        file.write(_ordered(header, checksum))
 
 
-def _sync(path: Path) -> None:
-    """Wait until a file is on disk."""
-    descriptor = os.open(path, os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_directory(path: Path) -> None:
-    """Wait until a renaming is on disk, where the system knows how."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        # Some network file systems cannot; the file itself is complete by now.
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(descriptor)
+def _ordered(header: bytes, checksum: str) -> bytes:
+    start, text = b'{"__metadata__":{', f'"sha256":"{checksum}"'.encode()
+    if not header.startswith(start) or header.startswith(start + text):
+        return header
+    rest = header.removeprefix(start).replace(b"," + text + b"}", b"}", 1)
+    ordered = start + text + b"," + rest
+    return ordered if len(ordered) == len(header) else header
 
 
 def _fail_to_write(path: PathLike, folder: Path, error: Exception) -> NoReturn:

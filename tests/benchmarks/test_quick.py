@@ -197,3 +197,31 @@ def test_kernel_components_are_timed_beside_their_peers(tmp_path):
     totals = [line["total"] for line in lines.values()]
     assert max(totals) - min(totals) < 0.05
     assert "acceptance" in printed
+
+
+def test_clusters_are_timed_beside_their_peers(tmp_path):
+    pytest.importorskip("distributed")
+    printed = run("dask.py", "--json", str(tmp_path / "figures.json"))
+    results = json.loads((tmp_path / "figures.json").read_text())
+    assert results["scaling"]["same_bits"]
+    assert min(results["scaling"]["seconds"]) > 0
+    peers = results["peers"]
+    assert {"StreamingSVD", "svd_compressed", "dask-ml TruncatedSVD"} <= set(peers)
+    # A peer that is not installed says so.
+    assert all("skipped" in line or line["seconds"] > 0 for line in peers.values())
+    assert peers["StreamingSVD"]["error"] < peers["svd_compressed"]["error"]
+    assert "two workers" in printed
+
+
+def test_the_plan_for_many_machines_is_simulated(tmp_path):
+    printed = run("../scale_sim.py", "--json", str(tmp_path / "figures.json"))
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    for line in figures["errors"]:
+        assert line["error"] <= line["bound"] <= line["in_advance"]
+    assert {line["workers"] for line in figures["table"]} == {20, 60}
+    for line in figures["table"]:
+        assert line["ideal"] < line["p50"] <= line["p95"]
+        assert line["depth"] >= 1
+    # Every tree moves each state but one.
+    assert len({line["moved"] for line in figures["table"]}) == 2
+    assert "the bottleneck is" in printed

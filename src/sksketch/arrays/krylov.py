@@ -32,6 +32,7 @@ import numpy as np
 import scipy.special
 
 from sksketch._typing import Array
+from sksketch.arrays.namespace import cast, joined, like, namespace, precision, to_numpy
 
 GRID = 1.0 + np.geomspace(0.01, 8.0, 96)
 
@@ -85,15 +86,16 @@ def top_eigenvalue(
     if not diagonal:
         return TopEigenvalue(0.0, 0.0, probes[:0])
     n_blocks, block = len(basis), len(probes)
-    stacked = np.concatenate(basis)
-    overlap = stacked.astype(np.float64, copy=False) @ stacked.T.astype(np.float64, copy=False)
+    stacked = joined(basis)
+    double = cast(stacked, np.float64)
+    overlap = to_numpy(double @ double.T)
     estimate, vectors = _block_ritz(overlap, diagonal, off_diagonal, block)
-    ritz_vectors = vectors.astype(stacked.dtype) @ stacked[: vectors.shape[1]]
+    ritz_vectors = like(vectors, stacked, precision(stacked)) @ stacked[: vectors.shape[1]]
     if n_blocks <= len(diagonal):
         # The Krylov space is invariant: every eigenvalue that the probes can see is in it.
         return TopEigenvalue(estimate, estimate * (1 + 1e-6), ritz_vectors)
     blocks = overlap.reshape(n_blocks, block, n_blocks, block)
-    first = float(np.linalg.norm(probes))
+    first = _length(probes)
     quantile = 2.0 * float(scipy.special.gammaincinv(block / 2, failure_probability))
     upper = _smallest_certified(blocks, diagonal, off_diagonal, first, quantile, estimate)
     return TopEigenvalue(estimate, upper, ritz_vectors)
@@ -103,23 +105,26 @@ def _lanczos(
     apply: Callable[[Array], Array], probes: Array, depth: int, enough: float
 ) -> tuple[list[Array], list[float], list[float]]:
     """Lanczos for ``W -> W M`` with the inner product of matrices; stops when exhausted."""
-    basis = [probes / float(np.linalg.norm(probes))]
+    basis = [probes / _length(probes)]
     diagonal: list[float] = []
     off_diagonal: list[float] = []
-    rounding = 8 * float(np.finfo(probes.dtype).eps)
+    rounding = 8 * float(np.finfo(precision(probes)).eps)
     for _ in range(depth):
         W = apply(basis[-1])
-        length = float(np.linalg.norm(W))
+        length = _length(W)
         if length == 0.0:
             break
-        diagonal.append(_inner(W, basis[-1]))
-        for Q in basis + basis[::-1]:
-            W = W - W.dtype.type(_inner(W, Q)) * Q
-        rest = float(np.linalg.norm(W))
+        flat, Q = W.reshape(-1), joined([block.reshape(1, -1) for block in basis])
+        overlaps = Q @ flat
+        diagonal.append(float(overlaps[-1]))
+        flat = flat - overlaps @ Q
+        # Once more: what rounding has left along the basis.
+        W = (flat - (Q @ flat) @ Q).reshape(W.shape)
+        rest = _length(W)
         if rest == 0.0:
             break
         off_diagonal.append(rest)
-        basis.append(W / W.dtype.type(rest))
+        basis.append(W / rest)
         if rest <= rounding * length:
             # Only rounding is left, or something smaller; as a last step it is still a bound.
             break
@@ -128,8 +133,8 @@ def _lanczos(
     return basis, diagonal, off_diagonal
 
 
-def _inner(A: Array, B: Array) -> float:
-    return float(np.vecdot(A, B).sum(dtype=np.float64))
+def _length(W: Array) -> float:
+    return float(namespace(W).linalg.vector_norm(W))
 
 
 def _ritz_values(diagonal: list[float], off_diagonal: list[float]) -> Array:

@@ -2,7 +2,8 @@
 
 Rows are samples and every factor is kept as rows, so that each product reads
 memory in order. Small matrices are float64 and run on one BLAS thread: on a
-busy machine two threads are slower than one.
+busy machine two threads are slower than one. Rows may be on a device: products
+and eigenvectors are computed and stay there, and numbers come back in numpy.
 """
 
 from __future__ import annotations
@@ -16,6 +17,16 @@ import scipy.linalg
 from threadpoolctl import ThreadpoolController
 
 from sksketch._typing import Array
+from sksketch.arrays.namespace import (
+    cast,
+    like,
+    namespace,
+    on_device,
+    precision,
+    solve_triangular,
+    squared_norms,
+    to_numpy,
+)
 
 ALIGNMENT = 64
 COLUMN_CHUNK = 4096
@@ -56,6 +67,10 @@ def eigh_descending(G: Array) -> tuple[Array, Array]:
     >>> eigh_descending(np.diag([1.0, 3.0]))[0]
     array([3., 1.])
     """
+    if on_device(G):
+        xp = namespace(G)
+        eigenvalues, vectors = xp.linalg.eigh(G)
+        return to_numpy(eigenvalues)[::-1], xp.flip(vectors, axis=1)
     with one_blas_thread():
         eigenvalues, vectors = np.linalg.eigh(G)
     return eigenvalues[::-1], vectors[:, ::-1]
@@ -63,6 +78,10 @@ def eigh_descending(G: Array) -> tuple[Array, Array]:
 
 def gram(rows: Array) -> Array:
     """Return ``rows @ rows.T`` in float64, whatever the precision of ``rows``."""
+    if on_device(rows):
+        double = cast(rows, np.float64)
+        product: Array = double @ double.T
+        return product
     if rows.dtype == np.float64:
         return np.asarray(rows @ rows.T)
     total = np.zeros((len(rows), len(rows)))
@@ -74,6 +93,8 @@ def gram(rows: Array) -> Array:
 
 def squared_norm(rows: Array) -> float:
     """Return the sum of squared entries, accumulated in float64."""
+    if on_device(rows):
+        return float(squared_norms(rows).sum())
     if rows.dtype == np.float64:
         flat = rows.reshape(-1) if rows.flags.c_contiguous else np.ascontiguousarray(rows).ravel()
         return float(flat @ flat)
@@ -90,6 +111,9 @@ def thin_svd(rows: Array) -> tuple[Array, Array]:
     >>> thin_svd(np.diag([1e-9, 2.0]))[0]
     array([2.e+00, 1.e-09])
     """
+    if on_device(rows):
+        _, values, V = namespace(rows).linalg.svd(cast(rows, np.float64), full_matrices=False)
+        return to_numpy(values), V
     A = rows.astype(np.float64, copy=False)
     if len(A) < A.shape[1]:
         # The factor of the transpose is small; LAPACK would do the same later and slower.
@@ -123,13 +147,18 @@ def orthonormal_rows(T: Array) -> Array:
     """
     for _ in range(2):
         G = gram(T)
+        if on_device(G) and (found := _factor_on_device(G)) is not None:
+            T = cast(found, precision(T)) @ T
+            continue
+        G = to_numpy(G)
         scale = np.sqrt(G.diagonal())
         if not (nonzero := scale > 0).all():
-            T, G, scale = T[nonzero], G[np.ix_(nonzero, nonzero)], scale[nonzero]
+            T = T[like(np.flatnonzero(nonzero), T)]
+            G, scale = G[np.ix_(nonzero, nonzero)], scale[nonzero]
         if not len(T):
             return T
-        G /= np.outer(scale, scale)
-        T = (_inverse_factor(G) / scale).astype(T.dtype) @ T
+        factor = _inverse_factor(G / np.outer(scale, scale)) / scale
+        T = like(factor, T, precision(T)) @ T
     return T
 
 
@@ -141,13 +170,15 @@ def orthonormal_columns(W: Array) -> Array:
     >>> orthonormal_columns(np.array([[3.0, 6.0], [0.0, 0.0]])).shape
     (2, 1)
     """
-    G = gram(W.T)
+    G = to_numpy(gram(W.T))
     scale = np.sqrt(G.diagonal())
     nonzero = scale > 0
     if not nonzero.all():
-        W, G, scale = W[:, nonzero], G[np.ix_(nonzero, nonzero)], scale[nonzero]
+        W = W[:, like(np.flatnonzero(nonzero), W)]
+        G, scale = G[np.ix_(nonzero, nonzero)], scale[nonzero]
     factor = _inverse_factor(G / np.outer(scale, scale)) / scale
-    return np.asarray(W @ factor.T.astype(W.dtype))
+    product: Array = W @ like(factor.T, W, precision(W))
+    return product
 
 
 def nystrom_rows(V: Array, W: Array) -> Array:
@@ -163,9 +194,24 @@ def nystrom_rows(V: Array, W: Array) -> Array:
            [0., 1., 0.],
            [0., 0., 0.]])
     """
-    values, U = eigh_descending(V.T @ W)
+    values, U = eigh_descending(to_numpy(V.T @ W))
     keep = values > RANK_RESOLUTION * values[0]
-    return np.asarray((U[:, keep] / np.sqrt(values[keep])).T @ W.T)
+    rows: Array = like((U[:, keep] / np.sqrt(values[keep])).T, W) @ W.T
+    return rows
+
+
+def _factor_on_device(G: Any) -> Any:
+    """Return C with ``C G C' = I`` if G is well conditioned; it need not leave its device."""
+    xp = namespace(G)
+    scale = xp.sqrt(xp.linalg.diagonal(G))
+    try:
+        L = xp.linalg.cholesky(G / (scale[:, None] * scale))
+    except (RuntimeError, np.linalg.LinAlgError):
+        return None
+    # Where nothing is raised, numbers that are none fail this comparison.
+    if not float(xp.min(xp.linalg.diagonal(L))) ** 2 > 1e-13 * len(G):
+        return None
+    return solve_triangular(L, like(np.eye(len(G)), G)) / scale
 
 
 def _inverse_factor(G: Array) -> Array:

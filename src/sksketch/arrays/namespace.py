@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import array_api_compat
@@ -12,6 +15,12 @@ import scipy.sparse as sp
 import scipy.special
 
 from sksketch._typing import Array
+
+# Entries that are converted together on a device: enough to fill it, and little memory.
+DEVICE_ENTRIES = 1 << 24
+
+# Squares that are summed in single precision, and a sum of them below which some may vanish.
+STRETCH, SMALLEST_SINGLE = 256, 1e-20
 
 
 def on_device(X: Any) -> bool:
@@ -106,6 +115,133 @@ def dtype_name(X: Any) -> str:
     return str(X.dtype).rpartition(".")[2]
 
 
+def precision(X: Any) -> np.dtype[Any]:
+    """Return the dtype of an array of any library, as numpy calls it.
+
+    >>> precision(np.zeros(1, np.float32))
+    dtype('float32')
+    """
+    return np.dtype(dtype_name(X))
+
+
+def cast(X: Any, dtype: Any) -> Any:
+    """Return an array of any library as ``dtype``, without a copy if it is that already.
+
+    >>> cast(np.zeros(1), np.float32).dtype
+    dtype('float32')
+    """
+    if not on_device(X):
+        return X.astype(dtype, copy=False)
+    xp = namespace(X)
+    return xp.astype(X, _dtype(xp, dtype), copy=False)
+
+
+def joined(arrays: Any, axis: int = 0) -> Any:
+    """Return arrays of one library one after the other.
+
+    >>> joined([np.zeros((1, 2)), np.ones((1, 2))])
+    array([[0., 0.],
+           [1., 1.]])
+    """
+    return namespace(arrays[0]).concat(arrays, axis=axis)
+
+
+def empty(shape: Any, X: Any, dtype: Any) -> Any:
+    """Return room in the library and on the device of ``X``."""
+    xp = namespace(X)
+    device = array_api_compat.device(X) if on_device(X) else "cpu"
+    return xp.empty(shape, dtype=_dtype(xp, dtype), device=device)
+
+
+def copied(X: Any) -> Any:
+    """Return a copy of an array of any library."""
+    return namespace(X).asarray(X, copy=True)
+
+
+def same_place(A: Any, B: Any) -> bool:
+    """Say whether two arrays are of one library and on one device.
+
+    >>> same_place(np.zeros(1), np.ones(2))
+    True
+    """
+    if on_device(A) != on_device(B) or type(A) is not type(B):
+        return False
+    return not on_device(A) or array_api_compat.device(A) == array_api_compat.device(B)
+
+
+def squared_norms(rows: Any) -> Array:
+    """Return the squared norms of rows on a device, summed in float64, in numpy.
+
+    Rows in single precision are read once: stretches of them are summed as they are, which is
+    exact to a rounding or two, unless all squares are so small that they would vanish.
+    """
+    xp = namespace(rows)
+    n_rows, n_features = (int(n) for n in rows.shape)
+    if precision(rows) == np.float32 and n_rows:
+        whole = n_features // STRETCH * STRETCH
+        stretches = xp.reshape(rows[:, :whole], (n_rows, -1, STRETCH))
+        parts = [xp.linalg.vector_norm(stretches, axis=2)] if whole else []
+        if whole < n_features:
+            parts.append(xp.linalg.vector_norm(rows[:, whole:], axis=1)[:, None])
+        norms = to_numpy(xp.sum(cast(joined(parts, axis=1), np.float64) ** 2, axis=1))
+        if not norms.max() < SMALLEST_SINGLE:
+            return norms
+    step = max(1, DEVICE_ENTRIES // max(int(rows.shape[1]), 1))
+    pieces = (cast(rows[i : i + step], np.float64) for i in range(0, len(rows), step))
+    sums = [to_numpy(xp.sum(piece * piece, axis=1)) for piece in pieces]
+    return np.concatenate(sums) if sums else np.zeros(0)
+
+
+def in_order(X: Any) -> bool:
+    """Say whether the rows lie one after the other; a device need not know."""
+    return on_device(X) or bool(X.flags.c_contiguous)
+
+
+def weighted_sum(rows: Any, weights: Array) -> Array:
+    """Return the sum of rows, each times its weight, in float64 and in numpy.
+
+    >>> weighted_sum(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 0.5]))
+    array([2.5, 4. ])
+    """
+    if not on_device(rows):
+        return np.asarray(rows.T @ weights)
+    xp = namespace(rows)
+    if (weights == 1.0).all():
+        return to_numpy(xp.sum(rows, axis=0, dtype=xp.float64))
+    w = like(weights, rows, np.float64)
+    step = max(1, DEVICE_ENTRIES // max(int(rows.shape[1]), 1))
+    starts = range(0, len(rows), step)
+    parts = [w[i : i + step] @ cast(rows[i : i + step], np.float64) for i in starts]
+    return np.asarray(np.sum([to_numpy(part) for part in parts], axis=0))
+
+
+@contextmanager
+def full_precision(X: Any) -> Iterator[None]:
+    """Let products of torch on a GPU keep all digits of single precision inside a ``with`` block.
+
+    Its users may have allowed shorter factors (TF32), with which no error bound would hold.
+    """
+    if not array_api_compat.is_torch_array(X) or X.device.type != "cuda":
+        yield
+        return
+    import torch
+
+    matmul: Any = torch.backends.cuda.matmul
+    # Newer releases have a name for each precision, and refuse to read what they did not set.
+    named = hasattr(matmul, "fp32_precision")
+    if matmul.fp32_precision in ("ieee", "none") if named else not matmul.allow_tf32:
+        yield
+        return
+    before = "high"
+    with suppress(RuntimeError):
+        before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 def finite(X: Any) -> bool:
     """Say whether all entries are finite numbers."""
     if sp.issparse(X):
@@ -147,3 +283,58 @@ def normal_quantile(p: Any) -> Any:
 
         return ndtri(p)
     return scipy.special.ndtri(p)
+
+
+def csr_matrix_of(data: Any, indices: Any, starts: Any, shape: tuple[int, int]) -> Any:
+    """Return a CSR matrix of the library of ``data``, on its device."""
+    if array_api_compat.is_torch_array(data):
+        import torch
+
+        with warnings.catch_warnings():
+            # It says that sparse tensors are in beta.
+            warnings.simplefilter("ignore", UserWarning)
+            return torch.sparse_csr_tensor(starts, indices.to(starts.dtype), data, size=shape)
+    from cupyx.scipy.sparse import csr_matrix
+
+    return csr_matrix((data, indices, starts), shape=shape)
+
+
+def csr_parts_of(X: Any) -> Callable[[], tuple[Any, Any, Array]] | None:
+    """Return what takes a sparse matrix of a device apart: entries, columns and starts of rows.
+
+    None if ``X`` is something else. The starts come in numpy.
+    """
+
+    def of_cupy() -> tuple[Any, Any, Array]:
+        rows = X.tocsr()
+        rows.sum_duplicates()
+        return rows.data, rows.indices, to_numpy(rows.indptr)
+
+    def of_torch() -> tuple[Any, Any, Array]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            rows = X.detach()
+            rows = (rows.coalesce() if "coo" in str(X.layout) else rows).to_sparse_csr()
+        return rows.values(), rows.col_indices(), to_numpy(rows.crow_indices())
+
+    if type(X).__module__.startswith("cupyx."):
+        return of_cupy if hasattr(X, "tocsr") else None
+    sparse = array_api_compat.is_torch_array(X) and "sparse" in str(X.layout)
+    return of_torch if sparse else None
+
+
+def find_device(device: str) -> tuple[Any, Any]:
+    """Return torch and its device of that name, or say what is missing."""
+    try:
+        import torch
+    except ImportError:
+        raise ImportError(
+            "a device needs torch; install it with: pip install 'scikit-sketch[gpu]'"
+        ) from None
+    try:
+        place = torch.device(device)
+    except RuntimeError:
+        raise ValueError(f"device is {device!r}, which torch does not know; give cuda") from None
+    if place.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device is {device!r}, but torch sees no such device here; leave it out")
+    return torch, place

@@ -10,6 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
+from sksketch.arrays.device_sparse import DeviceCSR, as_device_csr, is_sparse_on_device
+from sksketch.arrays.namespace import (
+    cast,
+    dtype_name,
+    like,
+    on_device,
+    precision,
+    squared_norms,
+    to_numpy,
+)
 
 CHUNK_BYTES = 1 << 20
 
@@ -20,29 +30,28 @@ LARGEST_SQUARED_NORM = {np.dtype(np.float32): 1e36, np.dtype(np.float64): 1e300}
 def as_rows(X: Any, *, n_features: int | None = None) -> Any:
     """Return ``X`` as a 2-D array or CSR matrix of numbers, without a copy where possible.
 
-    A one-dimensional ``X`` is a single row. Data frames, lists and sparse
-    matrices of any format are accepted; text, objects, complex numbers, empty
-    blocks and blocks of another width than ``n_features`` are not.
+    A one-dimensional ``X`` is a single row. Data frames, lists, sparse matrices of any
+    format and arrays on a device, where they stay, are accepted; text, objects, complex
+    numbers, empty blocks and blocks of another width than ``n_features`` are not.
 
     >>> as_rows([1, 2, 3]).shape
     (1, 3)
     """
-    if sp.issparse(X):
-        rows: Any = _as_csr(X)
+    if isinstance(X, DeviceCSR):
+        rows: Any = X
+    elif is_sparse_on_device(X):
+        sparse = as_device_csr(X)
+        rows = sparse.with_data(_as_floats_on_device(sparse.data))
+    elif on_device(X):
+        rows = _as_floats_on_device(X)
+    elif sp.issparse(X):
+        rows = _as_csr(X)
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
+        rows = _as_floats(rows)
     else:
-        rows = _as_dense(X)
-    if rows.dtype.kind in "biu":
-        rows = rows.astype(np.float64)
-    elif rows.dtype.kind != "f":
-        raise TypeError(
-            f"expected rows of real numbers, got dtype {rows.dtype}; "
-            "encode text, dates and categories as numbers first"
-        )
-    elif rows.dtype not in LARGEST_SQUARED_NORM:
-        rows = rows.astype(np.float32 if rows.dtype.itemsize < 4 else np.float64)
+        rows = _as_floats(_as_dense(X))
     if rows.ndim == 1:
         rows = rows.reshape(1, -1)
     if rows.ndim != 2:
@@ -63,6 +72,31 @@ def as_rows(X: Any, *, n_features: int | None = None) -> Any:
     return rows
 
 
+def _as_floats(rows: Any) -> Any:
+    """Return rows in single or double precision."""
+    if rows.dtype.kind in "biu":
+        return rows.astype(np.float64)
+    if rows.dtype.kind != "f":
+        raise TypeError(
+            f"expected rows of real numbers, got dtype {rows.dtype}; "
+            "encode text, dates and categories as numbers first"
+        )
+    if rows.dtype not in LARGEST_SQUARED_NORM:
+        return rows.astype(np.float32 if rows.dtype.itemsize < 4 else np.float64)
+    return rows
+
+
+def _as_floats_on_device(X: Any) -> Any:
+    """Return an array on a device in single or double precision."""
+    name = dtype_name(X)
+    if name.startswith("complex"):
+        raise TypeError(f"expected rows of real numbers, got dtype {name}; take their real part")
+    X = X.detach() if hasattr(X, "detach") else X
+    if name in ("float32", "float64"):
+        return X
+    return cast(X, np.float32 if "float" in name else np.float64)
+
+
 def _as_csr(X: Any) -> Any:
     """Return a sparse matrix of any format as CSR, after a look at its indices."""
     if X.dtype.kind not in "biuf":
@@ -70,6 +104,25 @@ def _as_csr(X: Any) -> Any:
             f"expected rows of real numbers, got a sparse matrix of dtype {X.dtype}; "
             "encode text, dates and categories as numbers first"
         )
+    X = without_traps(X)
+    if isinstance(X, sp.csr_array) and X.ndim == 2:
+        return X
+    return sp.csr_array(X.reshape(1, -1) if X.ndim == 1 else X)
+
+
+def without_traps(X: Any) -> Any:
+    """Return ``X`` itself, unless its numbers are hidden or its indices lead out of it.
+
+    >>> without_traps(np.ma.MaskedArray([1.0, 2.0], mask=[True, False]))
+    Traceback (most recent call last):
+    ValueError: 1 values are masked, expected all to be known; fill them or drop their rows
+    """
+    if isinstance(X, np.ma.MaskedArray) and (hidden := int(np.ma.getmaskarray(X).sum())):
+        raise ValueError(
+            f"{hidden} values are masked, expected all to be known; fill them or drop their rows"
+        )
+    if not sp.issparse(X):
+        return X
     try:
         # Indices out of bounds would make scipy read and write outside the arrays.
         if X.format in ("csr", "csc", "bsr"):
@@ -78,33 +131,51 @@ def _as_csr(X: Any) -> Any:
             for index, size in zip(X.coords, X.shape, strict=True):
                 if X.nnz and (index.min() < 0 or index.max() >= size):
                     raise ValueError(f"index {index.max()} or {index.min()} in a size of {size}")
-    except ValueError as error:
+        else:
+            X.tocsr().check_format(full_check=True)
+    except (ValueError, IndexError) as error:
         raise ValueError(
             f"got a sparse matrix with broken indices ({error}); build it again from its entries"
         ) from None
-    if isinstance(X, sp.csr_array) and X.ndim == 2:
-        return X
-    return sp.csr_array(X.reshape(1, -1) if X.ndim == 1 else X)
+    return X
 
 
 def _as_dense(X: Any) -> Array:
     if isinstance(X, np.ndarray):
-        return np.asarray(X)
+        return np.asarray(without_traps(X))
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        text = [n for n, t in frame.schema.items() if not (t.is_numeric() or t == nw.Boolean)]
+        text = [n for n, t in frame.schema.items() if not _is_number(t, frame.get_column(n))]
         if text:
             raise TypeError(
                 f"expected columns of numbers, got {text[0]!r} of type {frame.schema[text[0]]}; "
                 "drop or encode the columns that are not numbers"
             )
-        return np.asarray(frame.to_numpy())
+        rows = np.asarray(frame.to_numpy())
+        if rows.dtype == object:
+            # Columns of several types, or with missing values that are no numbers.
+            rows = np.column_stack([_as_numbers(frame.get_column(name)) for name in frame.columns])
+        return rows
     try:
         return np.asarray(X)
     except ValueError:
         raise ValueError(
             f"could not read a {type(X).__name__} as rows of numbers; pass rows of equal length"
         ) from None
+
+
+def _is_number(kind: Any, column: Any) -> bool:
+    # Half precision has no name in older releases of narwhals.
+    known = kind.is_numeric() or kind == nw.Boolean
+    return bool(known or (kind == nw.Unknown and column.to_numpy().dtype.kind == "f"))
+
+
+def _as_numbers(column: Any) -> Array:
+    if column.null_count():
+        raise ValueError(
+            f"column {column.name!r} has missing values, expected numbers; drop or impute such rows"
+        )
+    return np.asarray(column.to_numpy(), dtype=np.float64)
 
 
 def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
@@ -117,7 +188,12 @@ def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
     array([25.])
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        if sp.issparse(rows):
+        if on_device(rows):
+            norms = squared_norms(rows)
+        elif isinstance(rows, DeviceCSR):
+            # The squares are as many as the entries, and the host sums them in order.
+            return squared_row_norms(rows.on_host(), dtype)
+        elif sp.issparse(rows):
             norms = np.zeros(rows.shape[0])
             # Sums between the starts of rows that have entries.
             filled = np.diff(rows.indptr) > 0
@@ -136,6 +212,12 @@ def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def _complaint(rows: Any, dtype: np.dtype[Any]) -> str:
+    if on_device(rows):
+        # Only the first bad row is looked at.
+        norms = squared_norms(rows)
+        row = int(np.flatnonzero(~(norms <= LARGEST_SQUARED_NORM[dtype]))[0])
+        text = _complaint(to_numpy(rows[row : row + 1]), dtype)
+        return text.replace("first in row 0,", f"first in row {row},")
     values = rows.tocoo() if sp.issparse(rows) else rows
     flat = values.data if sp.issparse(rows) else values
     for name, test in (("NaN", np.isnan), ("infinity", np.isinf)):
@@ -154,12 +236,27 @@ def _complaint(rows: Any, dtype: np.dtype[Any]) -> str:
     )
 
 
+def times(rows: Any, W: Array) -> Any:
+    """Return the product of rows, wherever they are, with a matrix of the host, in their place.
+
+    >>> times(np.eye(2), np.array([[1.0], [2.0]])).ravel()
+    array([1., 2.])
+    """
+    if isinstance(rows, DeviceCSR):
+        return rows.times(like(W, rows.data, rows.dtype))
+    if on_device(rows):
+        return rows @ like(W, rows, precision(rows))
+    return np.asarray(rows @ W)
+
+
 def as_weights(weights: Any, n_rows: int) -> Array | None:
     """Return row weights as float64, or None; they must be finite and not negative."""
     if weights is None:
         return None
+    given = to_numpy(without_traps(weights))
     try:
-        values = np.asarray(weights, dtype=np.float64)
+        # Complex ones would lose their imaginary parts.
+        values = np.asarray("complex" if np.iscomplexobj(given) else given, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(
             f"expected {n_rows} weights as numbers, got a {type(weights).__name__} of other things"
@@ -186,6 +283,9 @@ def check_weighted_norms(norms: Array, weights: Array, dtype: np.dtype[Any]) -> 
 
 def dense_chunks(rows: Any, dtype: np.dtype[Any], chunk_rows: int | None = None) -> Iterator[Array]:
     """Yield ``rows`` as consecutive dense pieces of ``dtype``, about one MiB each."""
+    if on_device(rows):
+        yield cast(rows, dtype)
+        return
     n_rows, n_features = rows.shape
     step = chunk_rows or max(1, CHUNK_BYTES // (n_features * 8))
     for start in range(0, n_rows, step):

@@ -11,8 +11,10 @@ import scipy.sparse as sp
 from scipy.linalg import blas
 
 from sksketch._typing import Array
+from sksketch.arrays.device_sparse import DeviceCSR, on_host
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.linalg import aligned_empty, squared_norm
+from sksketch.arrays.namespace import cast, like, namespace, on_device, precision, to_numpy
 
 # Numbers in a cache line.
 LINE = 8
@@ -24,7 +26,7 @@ class SparseRows:
 
     Parameters
     ----------
-    sparse : csr_array of shape (n_rows, n_features)
+    sparse : csr_array or DeviceCSR of shape (n_rows, n_features)
         In canonical form.
     scale : array of shape (n_rows,)
         What each row has of the centre, in float64; empty where there is none.
@@ -74,7 +76,7 @@ class SparseRows:
         stored = squared_norm(self.sparse.data[None])
         if not self.centered:
             return stored
-        mixed = float(self.scale @ (self.sparse @ self.center))
+        mixed = float(self.scale @ to_numpy(self._times(self.center[:, None]))[:, 0])
         return max(stored - 2.0 * mixed + self.center_energy, 0.0)
 
     @property
@@ -98,6 +100,9 @@ class SparseRows:
             Rows of whole cache lines make it fastest.
         """
         X = self.sparse
+        if isinstance(X, DeviceCSR):
+            product: Array = self._normal_on_device(W)
+            return product
         image = aligned_empty(W.shape, W.dtype)
         image[...] = 0.0
         pull = np.zeros(W.shape[1], dtype=W.dtype)
@@ -111,15 +116,41 @@ class SparseRows:
             ger(-1.0, pull, self.center.astype(W.dtype), a=image.T, overwrite_a=1)
         return image
 
+    def _normal_on_device(self, W: Any) -> Any:
+        Y = self._times(W)
+        if not self.centered:
+            return self.sparse.transposed_times(Y)
+        scale, center = (like(part[:, None], W, precision(W)) for part in (self.scale, self.center))
+        Y = Y - scale @ (center.T @ W)
+        return self.sparse.transposed_times(Y) - center @ (scale.T @ Y)
+
+    def _times(self, W: Any) -> Any:
+        """Return the stored part times W, where the entries are."""
+        if isinstance(self.sparse, DeviceCSR):
+            return self.sparse.times(like(W, self.sparse.data))
+        return self.sparse @ W
+
+    def weighted_sum(self, weights: Array) -> Array:
+        """Return the sum of the stored rows, each times its weight, in numpy."""
+        X = self.sparse
+        if not isinstance(X, DeviceCSR):
+            return np.asarray(X.T @ weights)
+        return to_numpy(X.transposed_times(like(weights[:, None], X.data)))[:, 0]
+
     def products(self, V: Array) -> Array:
         """Return V P' for dense rows V."""
-        image = np.asarray((self.sparse @ V.T).T, dtype=np.float64)
+        image: Array = cast(self._times(V.T).T, np.float64)
         if self.centered:
-            image -= np.outer(V @ self.center, self.scale)
+            image = image - like(np.outer(to_numpy(V) @ self.center, self.scale), image)
         return image
 
     def gram(self) -> Array:
         """Return P P' in float64."""
+        if isinstance(self.sparse, DeviceCSR):
+            # They are few, and few libraries multiply two sparse matrices.
+            host = SparseRows(self.sparse.on_host(), self.scale, self.center)
+            on_device_again: Array = like(host.gram(), self.sparse.data)
+            return on_device_again
         X = self.sparse.astype(np.float64)
         G = np.asarray((X @ X.T).toarray())
         if self.centered:
@@ -130,9 +161,13 @@ class SparseRows:
 
     def combined(self, C: Array) -> Array:
         """Return C P, dense."""
-        image = np.ascontiguousarray((self.sparse.T @ C.T).T, dtype=np.float64)
+        if isinstance(self.sparse, DeviceCSR):
+            C = like(C, self.sparse.data)
+            image: Array = cast(self.sparse.transposed_times(C.T).T, np.float64)
+        else:
+            image = np.ascontiguousarray((self.sparse.T @ C.T).T, dtype=np.float64)
         if self.centered:
-            image -= np.outer(C @ self.scale, self.center)
+            image = image - like(np.outer(to_numpy(C) @ self.scale, self.center), image)
         return image
 
 
@@ -145,8 +180,19 @@ def whole_lines(n_vectors: int, n_lines: int = 1) -> int:
     return -(-n_vectors // (LINE * n_lines)) * LINE * n_lines
 
 
+def is_sparse(X: Any) -> bool:
+    """Say whether rows are sparse, on the host or on a device.
+
+    >>> is_sparse(sp.csr_array(np.eye(2))), is_sparse(np.eye(2))
+    (True, False)
+    """
+    return sp.issparse(X) or isinstance(X, DeviceCSR)
+
+
 def csr(data: Array, indices: Array, indptr: Array, n_features: int) -> Any:
     """Return a CSR array of parts that are known to be right, which saves looking at them."""
+    if on_device(data):
+        return DeviceCSR(data, indices, indptr, n_features)
     rows = sp.csr_array((len(indptr) - 1, n_features), dtype=data.dtype)
     rows.data, rows.indices, rows.indptr = data, indices, indptr
     return rows
@@ -154,13 +200,15 @@ def csr(data: Array, indices: Array, indptr: Array, n_features: int) -> Any:
 
 def scaled_rows(rows: Any, factors: Array) -> Any:
     """Return a CSR matrix with every row multiplied by a factor of its own."""
-    data = rows.data * np.repeat(factors, np.diff(rows.indptr))
-    return csr(data.astype(rows.dtype), rows.indices, rows.indptr, rows.shape[1])
+    data = rows.data * like(np.repeat(factors, np.diff(rows.indptr)), rows.data)
+    return csr(cast(data, precision(rows)), rows.indices, rows.indptr, rows.shape[1])
 
 
 def nonzero_rows(rows: Any) -> Any:
     """Return a CSR matrix without the rows that are all zero, stored zeros included."""
-    if not rows.data.all():
+    if isinstance(rows, DeviceCSR):
+        rows = _without_zeros(rows)
+    elif not rows.data.all():
         rows = rows.copy()
         rows.eliminate_zeros()
     ends = rows.indptr[1:]
@@ -171,12 +219,25 @@ def nonzero_rows(rows: Any) -> Any:
     return csr(rows.data, rows.indices, indptr, rows.shape[1])
 
 
+def _without_zeros(rows: DeviceCSR) -> DeviceCSR:
+    """Return the rows without stored zeros."""
+    filled = rows.data != 0
+    if bool(namespace(filled).all(filled)):
+        return rows
+    before = np.concatenate([[0], np.cumsum(to_numpy(filled))])
+    return DeviceCSR(rows.data[filled], rows.indices[filled], before[rows.indptr], rows.shape[1])
+
+
 def sparse_arrays(name: str, rows: Any) -> dict[str, Array]:
     """Return copies of the three arrays of a CSR matrix, named for a saved state."""
+    rows = on_host(rows)
     return {f"{name}_{part}": getattr(rows, part).copy() for part in ("data", "indices", "indptr")}
 
 
 def from_sparse_arrays(name: str, arrays: Mapping[str, Array], n_features: int) -> Any:
     """Build the CSR matrix that `sparse_arrays` came from."""
     data, indices, indptr = (arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
-    return sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
+    rows = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
+    # A file may say anything, and the compiled loops do not look.
+    rows.check_format(full_check=True)
+    return rows

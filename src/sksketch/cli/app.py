@@ -30,6 +30,7 @@ SPELLINGS = [
     (r"header=True or False", "--header or --no-header"),
     (r"format='(\w+)' or another", r"--format \1 or another"),
     (r"resume=False", "--restart"),
+    (r"solver='(\w+)'", r"--solver \1"),
     (r"\bn_features\b", "--n-features"),
 ]
 
@@ -64,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         name = "" if error.filename is None else f": {error.filename}"
         return fail(f"{error.strerror or error}{name}")
+    except MemoryError as error:
+        return fail(f"not enough memory ({error}); take a smaller sketch, or say --memory")
     except (ValueError, ImportError, StreamExhaustedError) as error:
         return fail(in_options(str(error)))
     return code if isinstance(code, int) else 0

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sksketch.cli.options import Rows, Run
-from sksketch.cli.running import finish, keep_sources, open_source, stream
+from sksketch.cli.options import Rows, Run, Spread
+from sksketch.cli.running import finish, in_parts, keep_sources, open_source, stream
 from sksketch.cli.saving import STDOUT, Saved, write
 from sksketch.cli.show import print_model, say
 from sksketch.estimators import StreamingKernelCCA, StreamingKernelPCA
@@ -83,6 +83,7 @@ def kpca(
     rows: Rows,
     run: Run,
     features: Features,
+    spread: Spread,
     components: Count = 2,
     solver: Annotated[PcaSolver, typer.Option(help="How they are found.")] = PcaSolver.auto,
     polish: Annotated[
@@ -100,7 +101,8 @@ def kpca(
     model = StreamingKernelPCA(
         components, solver=solver.value, polish=polish, center=center, **features.options()
     )
-    stream(model, source, run)
+    if not in_parts(model, source, rows, None, run, spread):
+        stream(model, source, run, device=spread.device)
     _save(model, source, rows, run)
 
 

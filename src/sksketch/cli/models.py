@@ -6,7 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from sksketch.cli.options import Components, Method, Purpose, Rows, Run, Target, Tolerance
+from sksketch.cli.options import (
+    Components,
+    Method,
+    Purpose,
+    Rows,
+    Run,
+    Spread,
+    Target,
+    Tolerance,
+)
 from sksketch.cli.running import (
     are_sketches,
     finish,
@@ -27,6 +36,7 @@ def pca(
     rows: Rows,
     run: Run,
     method: Method,
+    spread: Spread,
     components: Components = None,
     tol: Tolerance = None,
     whiten: Annotated[
@@ -35,25 +45,27 @@ def pca(
 ) -> None:
     """Find principal components in one pass over the rows, centered in that pass."""
     options = {"n_components": _n_components(components), "tol": tol, "whiten": whiten}
-    _decompose(StreamingPCA, options, rows, method, run)
+    _decompose(StreamingPCA, options, rows, method, run, spread)
 
 
 def svd(
     rows: Rows,
     run: Run,
     method: Method,
+    spread: Spread,
     components: Components = None,
     tol: Tolerance = None,
 ) -> None:
     """Find a truncated SVD in one pass over the rows, without centering."""
     options = {"n_components": _n_components(components), "tol": tol}
-    _decompose(StreamingSVD, options, rows, method, run)
+    _decompose(StreamingSVD, options, rows, method, run, spread)
 
 
 def ridge(
     rows: Rows,
     run: Run,
     method: Method,
+    spread: Spread,
     target: Target = None,
     alpha: Annotated[float, typer.Option(min=0.0, help="Penalty.")] = 1.0,
     intercept: Annotated[
@@ -71,14 +83,16 @@ def ridge(
     source = open_source(rows, target)
     require_target(source)
     options = {"alpha": alpha, "fit_intercept": intercept}
-    model = StreamingRidge(**options, **sketch_options(method, source))
-    _save(Saved(learn(model, source, run), source.feature_names), run)
+    model = _numbered(StreamingRidge(**options, **sketch_options(method, source)), method, spread)
+    learn(model, source, rows, target, run, spread)
+    _save(Saved(model, source.feature_names), run)
 
 
 def sketch(
     rows: Rows,
     run: Run,
     method: Method,
+    spread: Spread,
     target: Target = None,
     purpose: Annotated[
         Purpose | None, typer.Option("--for", help="What will read it; ridge if a target is given.")
@@ -91,12 +105,14 @@ def sketch(
     if purpose == Purpose.ridge:
         require_target(source)
     kinds: dict[str, Any] = {"pca": StreamingPCA, "svd": StreamingSVD, "ridge": StreamingRidge}
-    model = kinds[purpose.value](**sketch_options(method, source))
-    learn(model, source, run)
+    model = _numbered(kinds[purpose.value](**sketch_options(method, source)), method, spread)
+    learn(model, source, rows, target, run, spread)
     _save(Saved(model.sketch_, source.feature_names), run)
 
 
-def _decompose(kind: Any, options: dict[str, Any], rows: Rows, method: Method, run: Run) -> None:
+def _decompose(
+    kind: Any, options: dict[str, Any], rows: Rows, method: Method, run: Run, spread: Spread
+) -> None:
     """Run PCA or SVD over rows, or read it out of saved sketches."""
     if are_sketches(rows):
         saved = read_merged(rows.sources)
@@ -105,8 +121,20 @@ def _decompose(kind: Any, options: dict[str, Any], rows: Rows, method: Method, r
         return
     keep_sources(rows, run.output)
     source = open_source(rows)
-    model = kind(**options, **sketch_options(method, source))
-    _save(Saved(learn(model, source, run), source.feature_names), run)
+    model = _numbered(kind(**options, **sketch_options(method, source)), method, spread)
+    learn(model, source, rows, None, run, spread)
+    _save(Saved(model, source.feature_names), run)
+
+
+def _numbered(model: Any, method: Method, spread: Spread) -> Any:
+    """Return the model for the part that --shard and --shards tell, if they do."""
+    if method.shards is None:
+        return model
+    if method.shard >= method.shards:
+        raise typer.BadParameter(f"--shard is 0 to {method.shards - 1}, got {method.shard}")
+    if spread.workers is not None or spread.dask is not None:
+        raise typer.BadParameter("--shards is for one part; --workers and --dask number their own")
+    return model._for_shard(method.shard, method.shards)
 
 
 def _n_components(text: str | None) -> int | float | None:

@@ -21,6 +21,7 @@ EXAMPLES = {
         "sksketch pca days/*.csv -k 0.9 --missing mean --json -o model.sks",
         "sksketch pca rows.parquet -k 5 --memory 2GB -o model.sks",
         "cat rows.csv | sksketch pca - -k 2 -o model.sks",
+        "sksketch pca days/*.csv -k 5 --workers 2 -o model.sks",
     ],
     "svd": ["sksketch svd counts.svm -k 5 --sketch sfd -o model.sks"],
     "ridge": [
@@ -48,6 +49,7 @@ EXAMPLES = {
         "sksketch sketch part1.parquet -o a.sks",
         "sksketch sketch part2.parquet -o b.sks",
         "sksketch sketch part1.parquet --for ridge --target y -o a.sks",
+        "sksketch sketch part2.parquet --sketch rfd --size 64 --shard 1 --shards 8 -o 1.sks",
     ],
     "merge": ["sksketch merge a.sks b.sks -o all.sks", "sksketch pca all.sks -k 5 -o model.sks"],
     "apply": [
@@ -153,17 +155,26 @@ class Method:
         str,
         typer.Option(metavar="KEY", help=f"{', '.join(SKETCHES)}.", autocompletion=known_sketches),
     ] = "auto"
-    sketch_size: Annotated[int | None, typer.Option(min=1, help="Rows that the sketch keeps.")] = (
-        None
-    )
+    sketch_size: Annotated[
+        int | None,
+        typer.Option("--sketch-size", "--size", min=1, help="Rows that the sketch keeps."),
+    ] = None
     memory: Annotated[
         str | None,
         typer.Option(metavar="2GB", help="Memory of the whole run; picks the sketch size."),
     ] = None
     seed: Annotated[int, typer.Option(help="Seed of random sketches.")] = 0
     shard: Annotated[
-        int, typer.Option(help="Number of this part, if random sketches are to be merged.")
+        int, typer.Option(min=0, help="Number of this part, if random sketches are to be merged.")
     ] = 0
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of all parts, if they are to be merged: chances that a bound fails are "
+            "divided among them.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -189,6 +200,29 @@ class Run:
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print nothing but errors, and JSON if asked.")
     ] = False
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Who does the work; the result is the same for any number of workers."""
+
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Learn parts of the files in N processes and merge them. Several files, Parquet, "
+            ".npy and Zarr have parts.",
+        ),
+    ] = None
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="The same on a dask cluster: tcp://host:8786."),
+    ] = None
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Work on a device of torch, such as cuda."),
+    ] = None
 
 
 Tolerance = Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from sksketch.cli.applying import check_output, write_answers
-from sksketch.cli.options import Rows, Run, Target
+from sksketch.cli.options import Rows, Run, Spread, Target
 from sksketch.cli.running import finish, keep_sources, learn, open_source, require_target, stream
 from sksketch.cli.saving import STDOUT, Saved, write
 from sksketch.cli.show import print_model, say, warnings_in_one_line
@@ -84,7 +84,7 @@ class Reducing:
     ] = None
 
 
-def reduce(rows: Rows, run: Run, reducing: Reducing, target: Target = None) -> None:
+def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Target = None) -> None:
     """Reduce rows of very many columns to few coordinates, and learn on them if there is a target.
 
     Without --target or --task the subspace is saved, and with --coordinates those of the rows.
@@ -98,13 +98,15 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, target: Target = None) -> N
     source = open_source(rows, target)
     if learns:
         require_target(source)
+    if (learns or reducing.method == "rp") and (spread.workers or spread.dask):
+        raise typer.BadParameter("--workers and --dask are for subspaces, without a target")
     if reducing.coordinates is not None:
         check_output(reducing.coordinates)
     with warnings_in_one_line():
         if not learns:
             model = _reduction(reducing)
             if isinstance(model, SubspaceReduction):
-                learn(model, source, run)
+                learn(model, source, rows, target, run, spread)
                 if STDIN not in rows.sources:
                     model.certify(source)
             else:

@@ -8,15 +8,19 @@ from typing import Any
 
 import typer
 
+from sksketch.arrays.namespace import find_device
 from sksketch.cli.app import INTERRUPTED
 from sksketch.cli.memory import exact_fits, largest_sketch, parse_size
-from sksketch.cli.options import Method, Rows, Run
+from sksketch.cli.options import Method, Rows, Run, Spread
 from sksketch.cli.saving import STDOUT
 from sksketch.cli.show import progress_bar, say
 from sksketch.drive import Progress, fit_stream
+from sksketch.drive.dask import fit_dask_parts
+from sksketch.drive.shards import shard_template
+from sksketch.drive.workers import fit_workers
 from sksketch.persistence import read_state
 from sksketch.sketches import make_sketch
-from sksketch.streams import RowSource, open_rows, spare_memory
+from sksketch.streams import RowSource, divide, open_rows, spare_memory
 
 # Files whose columns have numbers for names.
 NUMBERED = (".npy", ".npz", ".zarr", ".svm", ".svmlight", ".libsvm", ".vw")
@@ -40,6 +44,14 @@ def open_source(
         if source.endswith(".sks"):
             raise typer.BadParameter(f"{source} is a saved sketch among files of rows")
     spare_memory()
+    where: Any = rows.sources[0] if len(rows.sources) == 1 else rows.sources
+    return open_rows(where, **_reading(rows, target, names, width))
+
+
+def _reading(
+    rows: Rows, target: str | None, names: list[str] | None = None, width: int | None = None
+) -> dict[str, Any]:
+    """Return the options with which rows are opened."""
     numbered = any(part in source for source in rows.sources for part in NUMBERED)
     columns: Any = _split(rows.columns, numbered)
     if columns is None and not numbered:
@@ -48,20 +60,19 @@ def open_source(
     sparse = rows.input_format in ("svmlight", "vw") or any(
         part in rows.sources[0] for part in NUMBERED[3:]
     )
-    return open_rows(
-        rows.sources[0] if len(rows.sources) == 1 else rows.sources,
+    return {
         # Labels of rows to apply a model to may be missing, and are not used.
-        target=[] if sparse and width is not None else _targets(target, numbered),
-        columns=columns,
-        missing=rows.missing.value,
-        one_hot=list(encoded) or None,
-        categories={name: values for name, values in encoded.items() if values} or None,
-        dtype=None if rows.dtype is None else rows.dtype.value,
-        format=None if rows.input_format is None else rows.input_format.value,
-        header=rows.header,
-        delimiter=rows.delimiter,
-        n_features=rows.n_features or (width if sparse else None),
-    )
+        "target": [] if sparse and width is not None else _targets(target, numbered),
+        "columns": columns,
+        "missing": rows.missing.value,
+        "one_hot": list(encoded) or None,
+        "categories": {name: values for name, values in encoded.items() if values} or None,
+        "dtype": None if rows.dtype is None else rows.dtype.value,
+        "format": None if rows.input_format is None else rows.input_format.value,
+        "header": rows.header,
+        "delimiter": rows.delimiter,
+        "n_features": rows.n_features or (width if sparse else None),
+    }
 
 
 def keep_sources(rows: Rows, output: str) -> None:
@@ -101,7 +112,8 @@ def sketch_options(method: Method, source: RowSource) -> dict[str, Any]:
         if key == "auto" and not exact_fits(limit, source.n_features):
             key = "rfd"
     if key in RANDOM:
-        return {"sketch": make_sketch(key, size or 64, seed=method.seed, shard=method.shard)}
+        shard = 0 if method.shards is not None else method.shard
+        return {"sketch": make_sketch(key, size or 64, seed=method.seed, shard=shard)}
     return {"sketch": key, **({} if size is None else {"sketch_size": size})}
 
 
@@ -115,14 +127,41 @@ def require_target(source: RowSource) -> None:
         raise typer.BadParameter("there is nothing to predict; name the target with --target")
 
 
-def learn(model: Any, source: RowSource, run: Run) -> Any:
-    """Stream the rows through a model that keeps a sketch, and return it."""
+def in_parts(
+    model: Any, source: RowSource, rows: Rows, target: str | None, run: Run, spread: Spread
+) -> bool:
+    """Learn parts of the rows in several processes or on a cluster, if that was asked for."""
+    if spread.workers is None and spread.dask is None:
+        return False
+    if sum(given is not None for given in (spread.workers, spread.dask, spread.device)) > 1:
+        raise typer.BadParameter("give one of --workers, --dask and --device")
+    if run.checkpoint is not None or run.every is not None or run.restart:
+        raise typer.BadParameter("checkpoints are for runs without --workers and --dask")
+    shard_template(model)
+    parts = divide(source, _reading(rows, target))
+    try:
+        with progress_bar(shown=not run.quiet) as bar:
+            if spread.dask is not None:
+                fit_dask_parts(model, source, parts, spread.dask, progress=bar)
+            else:
+                fit_workers(model, source, parts, spread.workers or 1, progress=bar)
+    except KeyboardInterrupt:
+        typer.echo("sksketch: stopped and nothing saved", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    return True
+
+
+def learn(
+    model: Any, source: RowSource, rows: Rows, target: str | None, run: Run, spread: Spread
+) -> Any:
+    """Let a model that keeps a sketch learn from all rows, and return it."""
     try:
         # What can not be built would otherwise be noticed after the first block was read.
         model._new_sketch(source.n_features)
     except TypeError as error:
         raise typer.BadParameter(str(error)) from None
-    stream(model, source, run)
+    if not in_parts(model, source, rows, target, run, spread):
+        stream(model, source, run, device=spread.device)
     return model
 
 
@@ -134,11 +173,14 @@ def stream(
     progress: Progress | None = None,
     classes: Any = None,
     n_passes: int = 1,
+    device: str | None = None,
 ) -> None:
     """Stream the rows through a model; Ctrl-C says how to go on and ends the command.
 
     ``progress`` takes the place of the bar.
     """
+    if device is not None:
+        find_device(device)
     checkpoint = checkpoint_of(run)
     if checkpoint is not None and checkpoint.exists() and not run.restart:
         say(run, f"going on from {checkpoint}")
@@ -153,6 +195,7 @@ def stream(
                 resume=not run.restart,
                 classes=classes,
                 n_passes=n_passes,
+                device=device,
             )
     except KeyboardInterrupt:
         typer.echo(_how_to_go_on(checkpoint), err=True)

@@ -67,12 +67,12 @@ class Checkpoint:
                     f"cannot go on from the checkpoint {self.path!r}, because the {what} has "
                     f"changed: {changed}; {ADVICE}"
                 )
-        _put(type(model).from_state(state.inner("model")), model)
+        put(type(model).from_state(state.inner("model")), model)
         self.n_written = int(meta["rows_done"])
         return self.n_written
 
 
-def _put(restored: Any, model: Any) -> None:
+def put(restored: Any, model: Any) -> None:
     """Give ``model`` everything that ``restored`` has, except parameters: it has those."""
     kept = set() if isinstance(model, Sketch) else set(model.get_params(deep=False))
     forget(model)
@@ -83,8 +83,9 @@ def forget(model: Any) -> None:
     """Bring an estimator back to its parameters, and a sketch to nothing."""
     kept = set() if isinstance(model, Sketch) else set(model.get_params(deep=False))
     for name in list(vars(model)):
-        # scikit-learn keeps callbacks, output and routing settings under names of its own.
-        if name not in kept and not name.startswith(("_skl", "_metadata", "_parent")):
+        # scikit-learn keeps callbacks, output and routing settings under names of its own, and
+        # the number of a shard is no more learned than a parameter.
+        if name not in kept and not name.startswith(("_skl", "_metadata", "_parent", "_shard")):
             delattr(model, name)
 
 

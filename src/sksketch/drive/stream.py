@@ -18,6 +18,7 @@ from sksketch.drive.checkpoints import Checkpoint, forget
 from sksketch.drive.progress import Callbacks, Progress, reporting
 from sksketch.sketches import Sketch
 from sksketch.streams import Block, RowSource, open_rows
+from sksketch.streams.device import device_blocks
 
 T = TypeVar("T")
 
@@ -45,6 +46,7 @@ def fit_stream(
     resume: bool = True,
     classes: Any = None,
     n_passes: int = 1,
+    device: str | None = None,
 ) -> T:
     """Learn from all rows of a source in one pass, able to go on where it was stopped.
 
@@ -75,6 +77,9 @@ def fit_stream(
     n_passes : int
         Times that all rows are given, for estimators that gain from seeing them again. A
         `SubspaceReduction` with power passes gets as many as it needs.
+    device : str, optional
+        Where the work is done, as torch calls it: "cuda" for a GPU. Blocks are copied there
+        while the one before is worked on.
 
     Returns
     -------
@@ -113,7 +118,7 @@ def fit_stream(
         callbacks.running("fit_stream", n_blocks),
         _room_for_reading(rows),
     ):
-        blocks = _passes(rows, n_done, n_passes, model)
+        blocks = _passes(rows, n_done, n_passes, model, device)
         run.all_rows(blocks, n_done, n_rows, report, callbacks)
     if rows.feature_names is not None and not steps and not isinstance(model, Sketch):
         # Only now: the blocks are bare arrays, and scikit-learn would miss their names.
@@ -280,15 +285,24 @@ def _cut(blocks: Iterator[Block], every: int | None) -> Iterator[Block]:
             yield Block(block.X[part], None if block.y is None else block.y[part])
 
 
-def _passes(rows: RowSource, n_done: int, n_passes: int, model: Any) -> Iterator[Block]:
+def _passes(
+    rows: RowSource, n_done: int, n_passes: int, model: Any, device: str | None
+) -> Iterator[Block]:
     """Give all rows so many times, leaving out the first ``n_done``."""
+
+    def blocks(start_row: int = 0) -> Iterator[Block]:
+        if device is None:
+            return rows.blocks(start_row)
+        # A device finds missing values faster than the host.
+        return device_blocks(rows.unchecked().blocks(start_row), device)
+
     if n_passes == 1:
-        yield from rows.blocks(n_done)
+        yield from blocks(n_done)
         return
     for number in range(n_passes):
         if number and isinstance(model, SeveralPasses):
             model.end_pass(number)
-        for X, y in rows.blocks():
+        for X, y in blocks():
             skip = min(n_done, X.shape[0])
             n_done -= skip
             if skip < X.shape[0]:

@@ -9,11 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sksketch._typing import Array, PathLike
+from sksketch.drive.dask import fit_dask, is_dask
 from sksketch.drive.progress import Callbacks
+from sksketch.drive.shards import check_ageless
 from sksketch.estimators._callbacks import CallbackSupport
+from sksketch.estimators._checks import checked_rows
 from sksketch.exceptions import NotMergeableError
 from sksketch.persistence import State, write_state
 from sksketch.sketches import Certificate, Sketch, load_sketch
@@ -31,18 +34,34 @@ class SketchEstimator(CallbackSupport, BaseEstimator, ABC):
     sketch_: Sketch
     n_features_in_: int
     feature_names_in_: Array
+    # Number of this part and of all parts, while parts of a table are learned apart.
+    _shard: tuple[int, int] | None = None
 
     @abstractmethod
     def _new_sketch(self, n_features: int) -> Sketch:
         """Return an empty sketch for that many columns, from the parameters."""
+
+    def _shard_template(self) -> Self:
+        """Return an unfitted copy for parts of the rows."""
+        params = self.get_params(deep=False)
+        for value in params.values():
+            if isinstance(value, Sketch):
+                check_ageless(value)
+        return type(self)(**params)
+
+    def _for_shard(self, index: int, n_shards: int) -> Self:
+        """Return a copy of the template for one of many parts of the rows."""
+        twin = type(self)(**self.get_params(deep=False))
+        twin._shard = (index, n_shards)
+        return twin
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
+            Rows; those of dask are learned where they lie, see `fit_dask`.
         y : ignored
             Present for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), optional
@@ -52,6 +71,8 @@ class SketchEstimator(CallbackSupport, BaseEstimator, ABC):
         -------
         self
         """
+        if is_dask(X):
+            return fit_dask(self, X, y, sample_weight)
         columns = {name: vars(self)[name] for name in _COLUMNS if name in vars(self)}
         try:
             rows, targets = self._checked(X, y, reset=True)
@@ -85,30 +106,33 @@ class SketchEstimator(CallbackSupport, BaseEstimator, ABC):
         self
         """
         first = not hasattr(self, "sketch_")
+        if is_dask(X):
+            if first:
+                return fit_dask(self, X, y, sample_weight)
+            return self.merge(fit_dask(self._shard_template(), X, y, sample_weight))
         rows, targets = self._checked(X, y, reset=first)
-        sketch = self._new_sketch(rows.shape[1]) if first else self.sketch_
+        sketch = self._begun(rows.shape[1]) if first else self.sketch_
         self._update(sketch, rows, targets, sample_weight)
         return self
+
+    def _begun(self, n_features: int) -> Sketch:
+        """Return an empty sketch, for this part of the rows if they are in parts."""
+        sketch = self._new_sketch(n_features)
+        return sketch if self._shard is None else sketch.for_shard(*self._shard)
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
         """Return rows and, where they are used, targets, as arrays."""
         # The sketch checks for NaN and infinity itself, in the pass that it needs anyway.
-        rows = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            reset=reset,
-            ensure_all_finite=False,
-        )
-        return rows, None
+        return checked_rows(self, self._placed(X), reset=reset, all_finite=False), None
+
+    def _placed(self, X: Any) -> Any:
+        """Return rows where they are to be worked on: where they are."""
+        return X
 
     def _rows(self, X: Any) -> Any:
         """Return rows for a fitted model, checked in full."""
         check_is_fitted(self, "sketch_")
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
+        return checked_rows(self, self._placed(X), reset=False)
 
     def _check_enough(self, rows: Any) -> None:
         """Refuse rows that ``fit`` can not learn from at all."""

@@ -3,11 +3,75 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from sksketch.arrays.device_sparse import is_sparse_on_device
+from sksketch.arrays.namespace import finite, on_device, to_numpy
+from sksketch.arrays.rows import as_rows, without_traps
+
+
+def checked_rows(estimator: Any, X: Any, *, reset: bool, all_finite: bool = True) -> Any:
+    """Return rows as numpy, CSR, or as they are on their device; the estimator hears of them."""
+    if not (on_device(X) or is_sparse_on_device(X)):
+        return validate_data(
+            estimator,
+            without_traps(X),
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            ensure_all_finite=all_finite,
+        )
+    rows = checked_on_device(X, all_finite=all_finite)
+    if reset:
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.n_features_in_ = rows.shape[1]
+    elif rows.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {rows.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    return rows
+
+
+def checked_on_device(X: Any, *, all_finite: bool = True) -> Any:
+    """Return rows of torch or cupy, dense or sparse, in floating-point numbers, or refuse them."""
+    if X.ndim != 2:
+        raise ValueError(f"expected a 2-D array of rows, got {X.ndim}-D; reshape it")
+    if 0 in X.shape:
+        raise ValueError(
+            f"found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s), expected at "
+            "least one of each"
+        )
+    rows = as_rows(X)
+    if all_finite and not finite(rows.data if is_sparse_on_device(X) else rows):
+        raise ValueError("input X contains NaN or infinity; drop or impute such rows")
+    return rows
+
+
+def host_rows(X: Any) -> Any:
+    """Return rows of a device in numpy or scipy, for what is done on the host; refuse traps."""
+    if is_sparse_on_device(X):
+        return as_rows(X).on_host()
+    return to_numpy(X) if on_device(X) else without_traps(X)
+
+
+@contextmanager
+def or_as_before(estimator: Any) -> Iterator[None]:
+    """Bring back what the estimator had learned before if the body fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def check_choice(name: str, value: Any, known: Any) -> None:

@@ -13,13 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sksketch._typing import Array, PathLike
-from sksketch.arrays.namespace import dtype_name, finite, like, on_device
+from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.random import sampled
 from sksketch.estimators._callbacks import CallbackSupport
-from sksketch.estimators._checks import as_text, from_text, seed_of
+from sksketch.estimators._checks import as_text, checked_rows, from_text, host_rows, seed_of
 from sksketch.learners.bandwidth import resolve_bandwidth
 from sksketch.learners.features import FeatureMap, NystromMap, RandomFeatureMap
 from sksketch.learners.kernels import Kernel, check_domain
@@ -46,23 +46,10 @@ class KernelEstimator(CallbackSupport, BaseEstimator, ABC):
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Return checked rows: numpy, CSR, or as they are on their device."""
-        if not on_device(X):
-            rows = validate_data(
-                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
-            )
-            rows = sp.csr_array(rows) if sp.issparse(rows) else rows
-            check_domain(self.kernel, rows)
-            return rows
-        rows = checked_on_device(X)
+        # Features of sparse rows are computed on the host.
+        rows = checked_rows(self, host_rows(X) if is_sparse_on_device(X) else X, reset=reset)
+        rows = sp.csr_array(rows) if sp.issparse(rows) else rows
         check_domain(self.kernel, rows)
-        if reset:
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = rows.shape[1]
-        elif rows.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
         return rows
 
     @contextmanager
@@ -168,23 +155,6 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def checked_on_device(X: Any) -> Any:
-    """Return an array of torch or cupy as rows of floating-point numbers, or refuse it."""
-    if X.ndim != 2:
-        raise ValueError(f"expected a 2-D array of rows, got {X.ndim}-D; reshape it")
-    if 0 in X.shape:
-        raise ValueError(
-            f"found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s), expected at "
-            "least one of each"
-        )
-    rows = X.detach() if hasattr(X, "detach") else X
-    if dtype_name(X) not in ("float32", "float64"):
-        rows = like(rows, rows, np.float64)
-    if not finite(rows):
-        raise ValueError("input X contains NaN or infinity; drop or impute such rows")
-    return rows
 
 
 def chosen_landmarks(landmarks: Any, X: Any, seed: int) -> Any:

@@ -16,8 +16,7 @@ from sksketch._typing import PathLike
 from sksketch.arrays.namespace import like, on_device
 from sksketch.arrays.random import stream
 from sksketch.drive.progress import Callbacks
-from sksketch.estimators._checks import check_choice, check_whole
-from sksketch.estimators._kernel import checked_on_device
+from sksketch.estimators._checks import check_choice, check_whole, checked_on_device, host_rows
 from sksketch.estimators._piloted import EMBEDDED_ROWS, PilotedEstimator
 from sksketch.learners.features import FeatureMap
 from sksketch.learners.kernels import check_domain
@@ -68,7 +67,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
         else:
             flat = not sp.issparse(y) and np.ndim(y) == 1
             rows = check_array(
-                np.asarray(y)[:, None] if flat else y,
+                np.asarray(host_rows(y))[:, None] if flat else host_rows(y),
                 accept_sparse="csr",
                 dtype=[np.float64, np.float32],
                 input_name="y",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.namespace import like, on_device, to_numpy
+from sksketch.arrays.namespace import like, on_device
 from sksketch.estimators.decomposition import StreamingPCA, StreamingSVD
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.doubly_stochastic import DoublyStochasticPCA
@@ -48,7 +48,7 @@ class SketchedComponents:
         if self._complete:
             return
         for part in chunks(rows):
-            self.pca.partial_fit(to_numpy(self.features.transform(part)))
+            self.pca.partial_fit(self.features.transform(part))
 
     def fit(self, rows: Any, pilot: Any, order: Array, n_passes: int, sample: Any) -> None:
         """Learn from all rows at once."""
@@ -187,7 +187,7 @@ class SteppedComponents:
         """Build the one that ``state`` was taken from."""
         features = load_features(state.inner("features"))
         learner = DoublyStochasticPCA.from_state(state.inner("learner"), features)
-        solver = cls(learner, int(str(state.meta["batch_size"])))
+        solver = cls(learner, state.count("batch_size"))
         solver._waiting = Waiting.of(state.behind("waiting."))
         if passes := state.behind("passes."):
             solver._passes = KrylovPasses.of(features, passes, learner.center)

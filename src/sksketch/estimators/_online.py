@@ -15,9 +15,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sksketch._typing import Array, PathLike
+from sksketch.drive.dask import is_dask
 from sksketch.drive.progress import Callbacks
 from sksketch.estimators._callbacks import CallbackSupport
-from sksketch.estimators._checks import as_text, from_text
+from sksketch.estimators._checks import as_text, from_text, host_rows
 from sksketch.estimators._names import NamedColumns
 from sksketch.estimators._online_checks import check_params, check_size, checked_weights
 from sksketch.exceptions import NotMergeableError
@@ -107,6 +108,9 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
         return scores
 
     def _take(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Array:
+        if is_dask(X):
+            # It says why not.
+            self._shard_template()
         if reset:
             self._check_params()
         rows, targets, y, weights = self._checked(X, y, sample_weight, reset)
@@ -120,8 +124,8 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
         """Return rows, numeric targets, targets as given and weights, or raise one clear error."""
         X, y = validate_data(
             self,
-            X,
-            y,
+            host_rows(X),
+            host_rows(y),
             accept_sparse="csr",
             dtype=np.float64,
             reset=reset,
@@ -230,7 +234,8 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
     def _scores(self, X: Any) -> Array:
         """Return raw scores, one column for each learner."""
         check_is_fitted(self, "learners_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows = host_rows(X)
+        X = validate_data(self, rows, accept_sparse="csr", dtype=np.float64, reset=False)
         if sp.issparse(X):
             return self._vocabulary.scores(X, self._weights())
         width = X.shape[1]
@@ -299,6 +304,10 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
             "online learners can not be merged, because each step depends on all rows before it; "
             "learn from the rows of both in one run, or average the predictions of several"
         )
+
+    def _shard_template(self) -> Self:
+        # Parts would have to be merged.
+        return self.merge(self)
 
     # Saving
 

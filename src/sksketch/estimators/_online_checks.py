@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
+from sksketch.arrays.rows import without_traps
 from sksketch.estimators._checks import check_choice, check_whole
 from sksketch.learners.catalog import METHODS
 from sksketch.learners.null_phase import RULES
@@ -56,7 +57,10 @@ def checked_weights(weights: Any, n_rows: int) -> Array:
     """Return one weight for each row; unlike scikit-learn's check, a block may have none."""
     if weights is None:
         return np.ones(n_rows)
-    given = np.asarray(weights, dtype=np.float64)
+    plain = np.asarray(without_traps(weights))
+    if plain.dtype.kind == "c":
+        raise TypeError("sample_weight holds complex numbers; give real ones")
+    given = plain.astype(np.float64)
     found = np.full(n_rows, given) if given.ndim == 0 else given
     if found.shape != (n_rows,):
         raise ValueError(

@@ -17,7 +17,13 @@ from sksketch._typing import Array, PathLike
 from sksketch.arrays.rows import as_weights
 from sksketch.drive.progress import Callbacks
 from sksketch.estimators._callbacks import CallbackSupport
-from sksketch.estimators._checks import check_choice, seed_of
+from sksketch.estimators._checks import (
+    check_choice,
+    checked_rows,
+    host_rows,
+    or_as_before,
+    seed_of,
+)
 from sksketch.estimators._reduction import check_reduction
 from sksketch.estimators.random_reduction import RandomReduction
 from sksketch.estimators.reduction import SubspaceReduction
@@ -94,7 +100,7 @@ class ReducedEstimator(CallbackSupport, BaseEstimator, ABC):
         self
         """
         self._check_params()
-        with Callbacks(self).running("fit"):
+        with or_as_before(self), Callbacks(self).running("fit"):
             reduction, problem = self._reduced(X, y, sample_weight)
             model = self._solve(problem, float(self.alpha))
         self.reduction_ = reduction
@@ -182,12 +188,15 @@ class ReducedEstimator(CallbackSupport, BaseEstimator, ABC):
         """Return the fitted reduction, and the problem on its coordinates."""
         rows, labels = validate_data(
             self,
-            X,
-            y,
+            host_rows(X),
+            host_rows(y),
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             y_numeric=self._losses[0] == "squared",
         )
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            # scikit-learn makes NaN of None after its own check.
+            raise ValueError("input y contains NaN or infinity; drop such rows")
         targets, loss = self._targets(labels)
         counts = as_weights(sample_weight, rows.shape[0])
         counts = np.ones(rows.shape[0]) if counts is None else counts
@@ -271,9 +280,7 @@ class ReducedEstimator(CallbackSupport, BaseEstimator, ABC):
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self, "coef_")
-        rows = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
+        rows = checked_rows(self, host_rows(X), reset=False)
         coef = np.atleast_2d(self.coef_)
         return np.asarray(rows @ coef.T) + self.intercept_
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from sksketch._typing import Array
+from sksketch.drive.dask import is_dask, lazily
 from sksketch.estimators._checks import check_choice, check_whole
 from sksketch.learners.subspace import LinearMap
 
@@ -39,22 +40,25 @@ class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ABC):
 
     @property
     def components_(self) -> Array:
-        """The directions as rows, dense: n_components_ times n_features numbers."""
+        """The directions as rows, dense: ``n_components_`` times ``n_features`` numbers."""
         linear = self._map()
         return np.ascontiguousarray(linear.lift(np.eye(linear.n_components)).T)
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Any:
         """Return the coordinates of rows.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows; sparse ones are never made dense.
 
         Returns
         -------
         array of shape (n_samples, n_components_)
+            For dask's rows one of dask, which is computed when it is needed.
         """
+        if is_dask(X):
+            return lazily(self, "transform", X)
         rows = self._rows(X)
         return self._map().project(rows).astype(rows.dtype, copy=False)
 

@@ -12,7 +12,12 @@ from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sksketch._typing import Array
+from sksketch.arrays.device_sparse import is_sparse_on_device
+from sksketch.arrays.namespace import like, on_device, precision, to_numpy
+from sksketch.arrays.rows import times
+from sksketch.drive.dask import is_dask, lazily
 from sksketch.estimators._base import SketchEstimator
+from sksketch.estimators._checks import checked_rows, host_rows
 from sksketch.learners.ridge import ProjectedRidge, RidgeSolution, solve_summary
 from sksketch.sketches import ExactCovariance, Regression, Sketch, make_sketch
 
@@ -69,10 +74,14 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         self._answers = {}
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+        if on_device(X) or is_sparse_on_device(X):
+            rows = checked_rows(self, X, reset=reset, all_finite=False)
+            targets = _targets_of(y, rows.shape[0])
+            return rows, targets.ravel() if targets.shape[1:] == (1,) else targets
         rows, targets = validate_data(
             self,
-            X,
-            y,
+            host_rows(X),
+            host_rows(y),
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             multi_output=True,
@@ -182,20 +191,24 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
             np.array([solution.relative_bound for solution, _ in found]),
         )
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """Return the model's targets of rows.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows; sparse ones are never made dense.
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_targets)
+            For dask's rows one of dask, which is computed when it is needed.
         """
+        if is_dask(X):
+            return lazily(self, "predict", X)
         rows = self._rows(X)
-        return np.asarray(rows @ self.coef_.T + self.intercept_)
+        predicted = times(rows, self.coef_.T)
+        return predicted + like(self.intercept_, predicted, precision(predicted))
 
     def prediction_error_bound(self, X: Any) -> Array:
         """Bound how far each prediction can be from that of the exact covariance.
@@ -210,7 +223,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         array of shape (n_samples,) or (n_samples, n_targets)
             What the sketch can have changed; noise in the targets is another matter.
         """
-        rows = self._rows(X)
+        rows = self._rows(host_rows(X))
         bounds = self._solution().absolute_bounds
         squares = row_norms(rows, squared=True).astype(np.float64)
         if self.fit_intercept:
@@ -222,3 +235,13 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _targets_of(y: Any, n_rows: int) -> Array:
+    """Return the targets of rows on a device, in numpy, or refuse them."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    targets = to_numpy(y)
+    if targets.ndim not in (1, 2) or len(targets) != n_rows:
+        raise ValueError(f"got targets of shape {targets.shape} for {n_rows} rows; give one each")
+    return targets

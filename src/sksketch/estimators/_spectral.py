@@ -11,8 +11,12 @@ from sklearn.utils.extmath import row_norms, svd_flip
 from sklearn.utils.validation import check_is_fitted
 
 from sksketch._typing import Array
+from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.random import stream
+from sksketch.arrays.rows import times
+from sksketch.drive.dask import is_dask, lazily
 from sksketch.estimators._base import SketchEstimator
+from sksketch.estimators._checks import host_rows
 from sksketch.sketches import Centered, ExactCovariance, FrequentDirections, Sketch, make_sketch
 
 # With so few columns the exact covariance is as fast as any sketch.
@@ -201,28 +205,31 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Return factors for the scores, if they are to be scaled."""
         return None
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Any:
         """Return the coordinates of the rows along the components.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows; sparse ones are never made dense.
 
         Returns
         -------
         array of shape (n_samples, n_components)
+            For dask's rows one of dask, which is computed when it is needed.
         """
+        if is_dask(X):
+            return lazily(self, "transform", X)
         rows = self._rows(X)
         V = self.components_
-        scores = np.asarray(rows @ V.T)
+        scores = times(rows, V.T)
         if (offset := self._offset()) is not None:
-            scores = scores - (offset @ V.T).astype(scores.dtype)
+            scores = scores - like(offset @ V.T, scores, precision(scores))
         if (scales := self._scales()) is not None:
-            scores = scores * scales.astype(scores.dtype)
-        return scores.astype(rows.dtype, copy=False)
+            scores = scores * like(scales, scores, precision(scores))
+        return cast(scores, precision(rows))
 
-    def inverse_transform(self, X: Any) -> Array:
+    def inverse_transform(self, X: Any) -> Any:
         """Return rows with the given coordinates.
 
         Parameters
@@ -235,17 +242,17 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         array of shape (n_samples, n_features)
         """
         check_is_fitted(self, "sketch_")
-        scores = np.asarray(X)
+        scores = X if on_device(X) else np.asarray(X)
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
             raise ValueError(
                 f"got coordinates of shape {scores.shape}, expected (n, {self.n_components_}); "
                 "pass what transform returned"
             )
         if (scales := self._scales()) is not None:
-            scores = scores / scales
-        rows = scores @ self.components_
+            scores = scores / like(scales, scores)
+        rows = times(scores, self.components_)
         offset = self._offset()
-        return np.asarray(rows if offset is None else rows + offset)
+        return rows if offset is None else rows + like(offset, rows)
 
     def reconstruction_error(self, X: Any) -> Array:
         """Return the squared distance of each row from its projection on the components.
@@ -259,7 +266,7 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         -------
         array of shape (n_samples,)
         """
-        rows = self._rows(X)
+        rows = self._rows(host_rows(X))
         V = self.components_.astype(np.float64)
         offset = self._offset()
         norms = row_norms(rows, squared=True).astype(np.float64)

@@ -10,7 +10,8 @@ from sklearn.utils import check_array
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import on_device
-from sksketch.estimators._kernel import KernelEstimator, checked_on_device
+from sksketch.estimators._checks import checked_on_device, host_rows
+from sksketch.estimators._kernel import KernelEstimator
 from sksketch.learners.density import WeightedDensity
 from sksketch.learners.features import load_features
 from sksketch.learners.multiview import Triple
@@ -51,7 +52,10 @@ class ThreeViews(KernelEstimator):
             rows = checked_on_device(_column(X))
         else:
             rows = check_array(
-                _column(X), accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name
+                _column(host_rows(X)),
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                input_name=name,
             )
             rows = sp.csr_array(rows) if sp.issparse(rows) else rows
         if n_features is not None and rows.shape[1] != n_features:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.estimators._checks import host_rows
 from sksketch.estimators._spectral import StreamingDecomposition
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches import Centered, Sketch
@@ -126,6 +127,7 @@ class StreamingPCA(StreamingDecomposition):
         -------
         array of shape (n_samples,)
         """
+        X = host_rows(X)
         rows = self._rows(X)
         V = self.components_.astype(np.float64)
         variances = np.maximum(self.explained_variance_.astype(np.float64), self.noise_variance_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Self
 
 import numpy as np
@@ -9,14 +10,17 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.namespace import on_device
 from sksketch.arrays.random import sampled, stream
+from sksketch.drive.dask import fit_dask, is_dask, lazily
 from sksketch.drive.progress import Callbacks
 from sksketch.estimators._checks import check_choice, check_whole
 from sksketch.estimators._kernel import KernelTransformer
 from sksketch.estimators._kernel_solvers import SOLVERS, SketchedComponents, SteppedComponents
 from sksketch.estimators._piloted import EMBEDDED_ROWS, PilotedEstimator
+from sksketch.exceptions import NotMergeableError
 from sksketch.learners.doubly_stochastic import DoublyStochasticPCA
 from sksketch.learners.functions import Functions
 from sksketch.learners.kernel_plan import planned
+from sksketch.learners.waiting import Waiting
 from sksketch.learners.way_back import WayBack
 from sksketch.persistence import State
 
@@ -164,8 +168,9 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; arrays of torch and cupy stay on their device.
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
+            Rows; arrays of torch and cupy stay on their device, and with ``solver="sketch"``
+            those of dask are learned where they lie.
         y : ignored
             Present for scikit-learn's pipelines.
 
@@ -173,6 +178,8 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
         -------
         self
         """
+        if is_dask(X):
+            return fit_dask(self, X)
         with self._or_as_before(), Callbacks(self).running("fit"):
             (rows,) = self._start(X)
             n_rows = rows.shape[0]
@@ -232,11 +239,40 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
         -------
         self
         """
+        if is_dask(X):
+            if hasattr(self, "n_samples_seen_"):
+                raise NotMergeableError(
+                    "the features of this one are chosen, and those of dask's rows would be "
+                    "others; call fit, or give blocks in memory"
+                )
+            return fit_dask(self, X)
         self._go_on(X)
         return self
 
     def _n_new(self, n_rows: int) -> int:
         return 0 if self._n_passes_done else n_rows
+
+    # Parts of the rows, learned apart
+
+    def _shard_template(self) -> Self:
+        self._check_params()
+        if self.solver != "sketch":
+            raise NotMergeableError(
+                f"solver={self.solver!r} makes or may choose steps that depend on all rows before "
+                "them, so parts can not be merged; pass solver='sketch'"
+            )
+        return type(self)(**self.get_params(deep=False))
+
+    def _take_pilot(self, rows: Any) -> None:
+        (pilot,) = self._start(rows)
+        self._solver = self._planned((pilot,), None)
+
+    def _for_shard(self, index: int, n_shards: int) -> Self:
+        twin = copy.copy(self)
+        twin._waiting, twin._answers = Waiting(), {}
+        twin._solver = SketchedComponents(self._solver.features, self.n_components, self.center)
+        twin._solver.pca._shard = (index, n_shards)
+        return twin
 
     # Several passes of a stream
 
@@ -297,6 +333,8 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
             With mean squares ``eigenvalues_`` over the rows learned from.
         """
         functions = self._functions()
+        if is_dask(X):
+            return lazily(self, "transform", X)
         rows = self._checked(X, reset=False)
         return functions(rows)
 

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sksketch._typing import Array, PathLike
 from sksketch.estimators._callbacks import CallbackSupport
-from sksketch.estimators._checks import seed_of
+from sksketch.estimators._checks import checked_rows, host_rows, or_as_before, seed_of
 from sksketch.estimators._reduction import Reduction, check_reduction
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.residual import Blocks
@@ -83,8 +83,9 @@ class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
         self
         """
         check_reduction(self.n_components, self.operator)
-        self._validated(X, reset=True)
-        self._begin(seed_of(self.random_state))
+        with or_as_before(self):
+            self._validated(X, reset=True)
+            self._begin(seed_of(self.random_state))
         return self
 
     def _fit_blocks(self, blocks: Blocks) -> Self:
@@ -115,9 +116,7 @@ class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
         return self._drawn
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
-        )
+        return checked_rows(self, host_rows(X), reset=reset)
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "seed_")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -10,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sksketch._typing import Array
 from sksketch.arrays.rows import as_weights, squared_row_norms
+from sksketch.drive.dask import is_dask
 from sksketch.estimators._base import SketchEstimator
-from sksketch.estimators._checks import seed_of
+from sksketch.estimators._checks import host_rows, seed_of
 from sksketch.estimators._reduction import Reduction, check_reduction, check_size
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.power import PowerPass
@@ -87,7 +89,7 @@ class SubspaceReduction(Reduction, SketchEstimator):
 
     References
     ----------
-    .. [1] Xu, Yang, Zhang, Jin, Zhu (2017), Efficient Non-oblivious Randomized Reduction for
+    .. [1] Xu, Yang, Zhang, Yang (2017), Efficient Non-oblivious Randomized Reduction for
        Risk Minimization with Improved Excess Risk Guarantee, AAAI.
     """
 
@@ -137,6 +139,8 @@ class SubspaceReduction(Reduction, SketchEstimator):
         self
         """
         super().fit(X, y, sample_weight)
+        if is_dask(X):
+            return self
         rows, _ = self._checked(X, y, reset=False)
         return self._look_again(in_memory(rows, _weights(sample_weight, rows.shape[0])))
 
@@ -240,6 +244,9 @@ class SubspaceReduction(Reduction, SketchEstimator):
     def _rows(self, X: Any) -> Any:
         return SketchEstimator._rows(self, X)
 
+    def _placed(self, X: Any) -> Any:
+        return host_rows(X)
+
     def _map(self) -> LinearMap:
         basis: LinearMap = self._once("basis", self._find)
         return basis
@@ -256,21 +263,39 @@ class SubspaceReduction(Reduction, SketchEstimator):
         Parameters
         ----------
         other : SubspaceReduction
-            With the same parameters but for ``shard``, before any power pass; it is left as it
-            was.
+            With the same parameters but for ``shard``, before any power pass, or with other
+            rows of a power pass that both began with the same sums; it is left as it was.
 
         Returns
         -------
         self
         """
-        if self._power is not None or getattr(other, "_power", None) is not None:
+        theirs: PowerPass | None = getattr(other, "_power", None)
+        if self._power is not None and theirs is not None:
+            self._power.merge(theirs)
+            self._answers = {}
+        elif self._power is not None or theirs is not None:
             raise NotMergeableError(
-                "cannot merge after a power pass has begun; merge the first passes, then call "
-                "next_pass and give all rows again"
+                "cannot merge after a power pass has begun in one of two; merge the first passes, "
+                "then call next_pass and give all rows again"
             )
-        super().merge(other)
+        else:
+            super().merge(other)
         self._bounds = None
         return self
+
+    def _shard_template(self) -> Self:
+        template = super()._shard_template()
+        # All parts draw from one seed, each with a number of its own.
+        template.random_state = seed_of(self.random_state)
+        return template
+
+    def _for_shard(self, index: int, n_shards: int) -> Self:
+        if self._power is None:
+            return super()._for_shard(index, n_shards)
+        twin = copy.copy(self)
+        twin._power, twin._answers = self._power.fresh(), {}
+        return twin
 
     def state(self) -> State:
         """Return the parameters and all that was learned, as plain data."""

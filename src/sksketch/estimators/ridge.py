@@ -103,14 +103,22 @@ class StreamingRidge(RidgeEstimator):
     def _penalty(self) -> float:
         return float(self.alpha)
 
+    def _shard_template(self) -> Self:
+        if self.refine:
+            raise ValueError(
+                f"refine={self.refine} looks at all rows again, in memory; set refine=0 for parts "
+                "that are learned apart"
+            )
+        return super()._shard_template()
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
+            Rows; those of dask are learned where they lie, see `fit_dask`.
+        y : array-like or dask collection of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Each row counts as so many copies of itself.

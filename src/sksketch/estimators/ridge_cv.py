@@ -9,6 +9,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.estimators._ridge import RidgeEstimator
+from sksketch.exceptions import NotMergeableError
 from sksketch.learners.holdout import Reservoir
 from sksketch.learners.ridge import effective_dimension, squared_error_interval
 from sksketch.persistence import State
@@ -152,9 +153,17 @@ class StreamingRidgeCV(RidgeEstimator):
 
     def merge(self, other: Self) -> Self:
         """Add what another estimator has learned; only with ``selection="gcv"``."""
-        if "holdout" in (self.selection, other.selection):
-            raise ValueError('rows kept apart can not be merged; fit with selection="gcv"')
+        self._require_no_holdout()
+        other._require_no_holdout()
         return super().merge(other)
+
+    def _require_no_holdout(self) -> None:
+        if self.selection == "holdout":
+            raise NotMergeableError('rows kept apart can not be merged; fit with selection="gcv"')
+
+    def _shard_template(self) -> Self:
+        self._require_no_holdout()
+        return super()._shard_template()
 
     def state(self) -> State:
         """Return the parameters and all that was learned, as plain data."""

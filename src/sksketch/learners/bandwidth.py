@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sksketch._typing import Array
 from sksketch.arrays.namespace import namespace, to_numpy
 from sksketch.arrays.random import sampled
 from sksketch.learners.kernels import (
@@ -37,11 +38,20 @@ def resolve_bandwidth(bandwidth: str | float, kernel: str, X: Any, seed: int) ->
 
 def median_distance(X: Any, kernel: str, seed: int) -> float:
     """Return the median distance between distinct rows among at most `SAMPLE_ROWS` of them."""
-    distances = to_numpy(distances_between(sampled(X, SAMPLE_ROWS, seed, "bandwidth"), kernel))
+    distances = finite_distances(sampled(X, SAMPLE_ROWS, seed, "bandwidth"), kernel)
     above = distances[np.triu_indices(len(distances), 1)]
     # Rounding makes equal rows a little different.
     above = above[above > 1e-7 * max(above.max(initial=0.0), 1e-300)]
     return float(np.median(above)) if len(above) else 1.0
+
+
+def finite_distances(X: Any, kernel: str) -> Array:
+    """Return the distances between all rows in numpy, or refuse rows whose squares overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        distances: Array = to_numpy(distances_between(X, kernel))
+    if not np.isfinite(distances).all():
+        raise ValueError("distances between rows overflow; rescale the columns")
+    return distances
 
 
 def distances_between(X: Any, kernel: str) -> Any:

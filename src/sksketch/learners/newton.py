@@ -323,6 +323,10 @@ class SketchedNewton(OnlineLearner):
         )
         learner._counters[:], learner._sums[:] = a["counters"], a["sums"]
         n_known, n_cached, n_pending = len(a["rows"]), len(a["cache"]), len(a["pend_slot"])
+        for name, length in (("place", n_known), ("cache_pending", n_cached), ("rows", n_known)):
+            state.array(name, length, None)
+        state.array("cached", n_cached)
+        state.array("pend_value", n_pending)
         learner._rows = grown(learner._rows, n_known)
         learner._place = grown(learner._place, n_known, -1)
         learner._rows[:n_known], learner._place[:n_known] = a["rows"], a["place"]
@@ -338,8 +342,28 @@ class SketchedNewton(OnlineLearner):
         learner._pend_value[:n_pending] = a["pend_value"]
         for name in ("pend_start", "K", "L", "beta", "u"):
             getattr(learner, f"_{name}")[...] = a[name]
+        learner._check_places(n_known, n_cached, n_pending)
         learner._maps[learner._live()] = a["maps"]
         return learner
+
+    def _check_places(self, n_known: int, n_cached: int, n_pending: int) -> None:
+        """Refuse numbers of a file that would lead a compiled loop out of its arrays."""
+        c, S = self._counters, self.versions
+        starts = self._pend_start[: max(int(c[layout.USED]) - self._ell, 0) + 1]
+        for values, least, most in (
+            (c[[layout.USED, layout.KEPT]], 0, self.buffer_rows),
+            (c[[layout.NOW, layout.CACHED]], [0, n_cached], [S, n_cached]),
+            (self._place[:n_known], -1, [c[layout.NOW], n_cached - 1]),
+            (self._cached[:n_cached], 0, n_known - 1),
+            (starts, np.append(0, starts[:-1]), n_pending),
+            (self._pend_start, 0, 2**31),
+            (self._pend_slot[:n_pending], 0, n_cached - 1),
+        ):
+            if (values < least).any() or (values > most).any():
+                raise StateFormatError(
+                    "the places of a learner's features are outside of its arrays; take another "
+                    "copy of the file or save it again"
+                )
 
 
 def versions(n_columns: int, width: int) -> int:

@@ -93,7 +93,10 @@ class _Unbuffered(OnlineLearner):
         learner._counters[:], learner._sums[:] = state.arrays["counters"], state.arrays["sums"]
         learner._n_known = n_known
         for name in cls._arrays:
-            setattr(learner, name, state.arrays[name.strip("_")].copy())
+            fresh = getattr(learner, name)
+            # What is empty at first has a place for every feature.
+            saved = state.array(name.strip("_"), *(size or n_known for size in fresh.shape))
+            setattr(learner, name, saved.astype(fresh.dtype))
         return learner
 
 

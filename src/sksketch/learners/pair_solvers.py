@@ -157,7 +157,7 @@ class SteppedPairs:
         """Build the one that ``state`` was taken from."""
         x, y = (load_features(state.inner(name)) for name in "xy")
         learner = PairedSteps.from_state(state.inner("learner"), x, y)
-        solver = cls(learner, int(str(state.meta["batch_size"])))
+        solver = cls(learner, state.count("batch_size"))
         solver._waiting = Waiting.of(state.behind("waiting."))
         return solver
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.exceptions import NotMergeableError
 from sksketch.learners.residual import Blocks
 from sksketch.learners.subspace import DenseBasis, LinearMap, basis_of
 
@@ -36,6 +37,20 @@ class PowerPass:
         for rows, weights in blocks():
             self._image += rows.T @ (weights[:, None] * (rows @ self._vectors))
             self.n_rows += len(weights)
+
+    def fresh(self) -> Self:
+        """Return one for the same basis that no rows have come to."""
+        return type(self)(self.start)
+
+    def merge(self, other: Self) -> None:
+        """Add what has come to another one for the same basis, from other rows."""
+        if not np.array_equal(self._vectors, other._vectors):
+            raise NotMergeableError(
+                "cannot merge power passes that began with different subspaces; begin both with "
+                "the merged first pass"
+            )
+        self._image += other._image
+        self.n_rows += other.n_rows
 
     def basis(self) -> LinearMap:
         """Return a basis of what came, or the one that was given while nothing has."""

@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
+from sksketch.arrays.device_sparse import on_host
+from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, like, namespace, on_device, to_numpy
 
 BLOCK_BYTES = 8 << 20
 
@@ -45,6 +47,7 @@ def conjugate_gradients(
     -------
     array of shape (n_features, n_targets)
     """
+    rows = on_host(rows)
     moments = sketch.moments()
     mean = moments.mean if sketch.centered else None
     counted = None if weights is None else np.asarray(weights, dtype=np.float64)
@@ -76,6 +79,8 @@ def conjugate_gradients(
 
 def _covariance_product(rows: Any, weights: Array | None, mean: Array | None, V: Array) -> Array:
     """Return A'A V for the rows around their mean, a block of rows at a time."""
+    if on_device(rows):
+        return _covariance_product_on_device(rows, weights, mean, V)
     n_rows, n_features = rows.shape
     step = n_rows if sp.issparse(rows) else max(1, BLOCK_BYTES // (8 * n_features))
     shift = 0.0 if mean is None else mean @ V
@@ -88,4 +93,21 @@ def _covariance_product(rows: Any, weights: Array | None, mean: Array | None, V:
             image = image * weights[start : start + step, None]
         total += block.T @ image
         pull += image.sum(axis=0)
+    return total if mean is None else total - np.outer(mean, pull)
+
+
+def _covariance_product_on_device(
+    rows: Any, weights: Array | None, mean: Array | None, V: Array
+) -> Array:
+    """Return the same for rows on a device, a block of them at a time in float64."""
+    step = max(1, DEVICE_ENTRIES // int(rows.shape[1]))
+    directions, total = like(V, rows), 0.0 * V
+    pull = np.zeros(V.shape[1])
+    for start in range(0, len(rows), step):
+        block = cast(rows[start : start + step], np.float64)
+        image = block @ directions - like(0.0 * V[0] if mean is None else mean @ V, rows)
+        if weights is not None:
+            image = image * like(weights[start : start + step, None], rows)
+        total += to_numpy(block.T @ image)
+        pull += to_numpy(namespace(image).sum(image, axis=0))
     return total if mean is None else total - np.outer(mean, pull)

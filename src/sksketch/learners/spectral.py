@@ -16,7 +16,7 @@ import numpy as np
 
 from sksketch.arrays.namespace import like, namespace, to_numpy, zeros
 from sksketch.arrays.random import sampled
-from sksketch.learners.bandwidth import distances_between, median_distance
+from sksketch.learners.bandwidth import finite_distances, median_distance
 from sksketch.learners.features import FeatureMap
 from sksketch.learners.kernels import SHIFT_INVARIANT, canonical_name
 
@@ -45,7 +45,7 @@ def local_scale(X: Any, n_clusters: int, kernel: str, seed: int) -> float:
     if kernel not in SHIFT_INVARIANT:
         return 1.0
     sample = sampled(X, SAMPLE_ROWS, seed, "local-scale")
-    D = np.sort(to_numpy(distances_between(sample, kernel)), axis=1)
+    D = np.sort(finite_distances(sample, kernel), axis=1)
     n = len(D)
     rank = max(LEAST_NEIGHBOUR, math.ceil(NEIGHBOUR_SHARE * n / n_clusters))
     away = D[:, min(rank, n - 1)]

@@ -7,9 +7,10 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from sksketch._typing import Array, PathLike
+from sksketch.arrays.device_sparse import on_host
+from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.rows import (
     LARGEST_SQUARED_NORM,
     as_rows,
@@ -18,7 +19,7 @@ from sksketch.arrays.rows import (
     dense_chunks,
     squared_row_norms,
 )
-from sksketch.arrays.sparse import scaled_rows
+from sksketch.arrays.sparse import is_sparse, scaled_rows
 from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State, write_state
@@ -59,6 +60,8 @@ class Sketch(ABC):
     dtype: np.dtype[Any] | None = None
     total_weight: float = 0.0
     decay: float = 1.0
+    # Whether sparse rows on a device stay there; else they come to the host.
+    _sparse_on_device: bool = False
     _interrupted: bool = False
 
     def update(self, X: Any, weights: Any = None) -> Self:
@@ -82,7 +85,8 @@ class Sketch(ABC):
         weights = as_weights(weights, rows.shape[0])
         dtype = self.dtype
         if dtype is None:
-            dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
+            dtype = np.dtype(np.float32 if precision(rows) == np.float32 else np.float64)
+        rows = rows if self._sparse_on_device else on_host(rows)
         norms = squared_row_norms(rows, dtype)
         if weights is not None:
             check_weighted_norms(norms, weights, dtype)
@@ -94,8 +98,8 @@ class Sketch(ABC):
         self.total_weight = accumulated_weight(self.total_weight, counted, self.decay)
         start = 0
         # Dense rows that must be converted are converted a piece at a time.
-        ready = weights is None and rows.dtype == dtype and not sp.issparse(rows)
-        whole = sp.issparse(rows) or (ready and rows.flags.c_contiguous)
+        ready = weights is None and not is_sparse(rows) and precision(rows) == dtype
+        whole = is_sparse(rows) or (ready and not on_device(rows) and rows.flags.c_contiguous)
         pieces = [rows.astype(dtype, copy=False)] if whole else dense_chunks(rows, dtype)
         for piece in pieces:
             end = start + piece.shape[0]
@@ -116,10 +120,10 @@ class Sketch(ABC):
         """Add checked rows, each scaled by the root of its weight."""
         if weights is not None:
             roots = np.sqrt(weights)
-            if sp.issparse(rows):
+            if is_sparse(rows):
                 rows = scaled_rows(rows, roots)
             else:
-                rows = (rows * roots[:, None]).astype(rows.dtype)
+                rows = cast(rows * like(roots[:, None], rows), precision(rows))
         self._take(rows)
 
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
@@ -216,6 +220,14 @@ class Sketch(ABC):
     @abstractmethod
     def fresh(self) -> Self:
         """Return an empty sketch with the same options."""
+
+    def for_shard(self, index: int, n_shards: int) -> Self:
+        """Return an empty sketch like this one for part ``index`` of ``n_shards``, to be merged.
+
+        Parts of one table differ where that makes their merge better: random sketches draw
+        other numbers, and the probability that a bound fails is divided among them.
+        """
+        return self.fresh()
 
     @abstractmethod
     def _answer(self, extra: Any = None) -> Answer:

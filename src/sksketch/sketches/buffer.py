@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,16 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import aligned_empty
+from sksketch.arrays.namespace import (
+    copied,
+    empty,
+    joined,
+    like,
+    on_device,
+    precision,
+    same_place,
+    to_numpy,
+)
 from sksketch.arrays.rows import CHUNK_BYTES
 
 SLACK_BYTES = 1 << 20
@@ -16,13 +27,18 @@ SLACK_BYTES = 1 << 20
 # Tiles stay in the fast caches, and have so many rows that the cost of a call does not count.
 TILE_ROWS, TILE_BYTES = (256, 1024), 2**18
 
+# On a device a call costs much, and memory little.
+DEVICE_TILE_ROWS, DEVICE_TILE_BYTES = 8192, 1 << 29
 
-def tile_rows(row_bytes: int) -> int:
+
+def tile_rows(row_bytes: int, device: bool = False) -> int:
     """Return how many dense rows are centered together.
 
     >>> tile_rows(80), tile_rows(4_000), tile_rows(8_000_000)
     (1024, 256, 1)
     """
+    if device:
+        return min(DEVICE_TILE_ROWS, max(1, DEVICE_TILE_BYTES // row_bytes))
     fewest, most = TILE_ROWS
     rows = max(fewest, min(most, TILE_BYTES // row_bytes))
     return min(rows, max(1, CHUNK_BYTES // row_bytes))
@@ -32,7 +48,8 @@ class RowBuffer:
     """A block of fixed capacity that hands itself out whenever it is full.
 
     What it hands out depends on the rows alone and not on how they were cut into
-    blocks, which is why splitting a stream is invisible.
+    blocks, which is why splitting a stream is invisible. It is where its rows are: on the
+    host until rows from a device come, and from then on there.
 
     >>> buffer = RowBuffer(2).allocate(1, np.dtype(float))
     >>> [block.ravel().tolist() for block in buffer.fill(np.array([[1.0], [2.0], [3.0]]))]
@@ -55,14 +72,33 @@ class RowBuffer:
 
     def _room(self) -> Array:
         """Return the storage, made large enough if it is not."""
-        n_features, dtype = self._storage.shape[1], self._storage.dtype
+        n_features, dtype = self._storage.shape[1], precision(self._storage)
         # A wrapper may ask for an answer with a few rows more than the capacity.
         slack = max(1, SLACK_BYTES // (n_features * dtype.itemsize))
         if len(self._storage) < self.capacity + slack:
             held = self.rows
-            self._storage = aligned_empty((self.capacity + slack, n_features), dtype)
+            shape = self.capacity + slack, n_features
+            room: Any = aligned_empty
+            if on_device(held):
+                room = functools.partial(empty, X=held)
+            self._storage = room(shape, dtype=dtype)
             self._storage[: len(held)] = held
         return self._storage
+
+    def settle(self, rows: Array, capacity: int = 0) -> bool:
+        """Move to the device of rows that are on one, with room for at least ``capacity`` there.
+
+        Says whether that was a move.
+        """
+        moves = on_device(rows) and not same_place(rows, self._storage)
+        if moves:
+            self._storage = like(self.rows, rows)
+            self.enlarge(capacity)
+        return moves
+
+    def enlarge(self, capacity: int) -> None:
+        """Take at least so many rows before the block is full."""
+        self.capacity = max(self.capacity, capacity)
 
     def scratch(self, n_rows: int) -> Array:
         """Return room for so many rows in single precision.
@@ -76,12 +112,17 @@ class RowBuffer:
 
     def __getstate__(self) -> tuple[int, Array]:
         """Return the waiting rows alone, without the room for more, for copies and pickles."""
-        return self.capacity, self.rows.copy()
+        return self.capacity, copied(self.rows)
 
     def __setstate__(self, state: tuple[int, Array]) -> None:
         capacity, rows = state
         self.__init__(capacity)  # type: ignore[misc]
-        self.allocate(rows.shape[1], rows.dtype).restore(rows)
+        self.allocate(rows.shape[1], precision(rows)).settle(rows)
+        self.restore(rows)
+
+    def saved(self) -> Array:
+        """Return a copy of the waiting rows in numpy, for a saved state."""
+        return np.array(to_numpy(self.rows))
 
     @property
     def rows(self) -> Array:
@@ -91,7 +132,7 @@ class RowBuffer:
     @property
     def nbytes(self) -> int:
         """Bytes for rows once there are any."""
-        return int(self.capacity * self._storage.shape[1] * self._storage.itemsize)
+        return int(self.capacity * self._storage.shape[1] * precision(self._storage).itemsize)
 
     def fill(self, rows: Array) -> Iterator[Array]:
         """Copy rows in; yield the whole block each time it is full, then start over.
@@ -100,11 +141,19 @@ class RowBuffer:
         give the buffer another capacity while it holds the block.
         """
         start = 0
+        self.settle(rows)
+        rows = like(rows, self._storage)
         while start < len(rows):
-            storage = self._room()
             n_copied = min(self.capacity - self._used, len(rows) - start)
-            target, source = storage[self._used :][:n_copied], rows[start : start + n_copied]
-            if target.ctypes.data != source.ctypes.data:
+            source = rows[start : start + n_copied]
+            alike = precision(source) == precision(self._storage)
+            if n_copied == self.capacity and on_device(source) and alike:
+                # A whole block need not be copied: only wrappers on the host write into it.
+                start += n_copied
+                yield source
+                continue
+            target = self._room()[self._used :][:n_copied]
+            if on_device(target) or target.ctypes.data != source.ctypes.data:
                 target[...] = source
             self._used += n_copied
             start += n_copied
@@ -120,8 +169,9 @@ class RowBuffer:
         end = self._used + len(extra)
         storage = self._room()
         if end > len(storage):
-            return np.concatenate([self.rows, extra])
-        storage[self._used : end] = extra
+            both: Array = joined([self.rows, like(extra, self.rows)])
+            return both
+        storage[self._used : end] = like(extra, storage)
         return storage[:end]
 
     def lend(self, n_rows: int) -> Array | None:
@@ -134,12 +184,14 @@ class RowBuffer:
         if capacity != self.capacity:
             assert self._used == 0
             self.capacity = capacity
-            self.allocate(self._storage.shape[1], self._storage.dtype)
+            self._storage = self._storage[:0]
+            self._scratch = self._scratch[:0]
 
     def restore(self, rows: Array) -> None:
-        """Hold exactly these rows, fewer than the capacity."""
+        """Hold exactly these rows; more than the capacity if it was larger on a device."""
+        self.enlarge(len(rows) + 1)
         if len(rows):
-            self._room()[: len(rows)] = rows
+            self._room()[: len(rows)] = like(rows, self._storage)
         self._used = len(rows)
 
     def clear(self) -> None:

@@ -8,6 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
+from sksketch.arrays.namespace import (
+    in_order,
+    like,
+    on_device,
+    precision,
+    to_numpy,
+    weighted_sum,
+)
 from sksketch.arrays.sparse import from_sparse_arrays, sparse_arrays
 from sksketch.persistence import State
 from sksketch.sketches.buffer import RowBuffer, tile_rows
@@ -79,7 +87,10 @@ class CrossMoments:
                 self._sums = self._with(block, tail)
         else:
             self._flush_sparse()
-            self._add_dense(rows, wide)
+            size = tile_rows(8 * rows.shape[1], device=True)
+            if self._dense.settle(rows, size):
+                self._dense_targets.enlarge(size)
+            self._add_dense(like(rows, self._dense.rows), wide)
         return self
 
     def _add_dense(self, rows: Array, wide: Array) -> None:
@@ -89,7 +100,7 @@ class CrossMoments:
             waiting = len(self._dense.rows)
             end = start + size - waiting
             part, tail = rows[start:end], wide[start:end]
-            if waiting or end > len(rows) or not part.flags.c_contiguous or part.dtype != float:
+            if waiting or end > len(rows) or not in_order(part) or precision(part) != np.float64:
                 tiles = self._dense.fill(part), self._dense_targets.fill(tail)
                 for whole in zip(*tiles, strict=True):
                     self._sums = self._with(*whole)
@@ -116,12 +127,12 @@ class CrossMoments:
         if gained == 0.0:
             return sums
         total = sums.weight + gained
-        step = rows.T @ weights / gained - sums.mean
+        step = weighted_sum(rows, weights) / gained - sums.mean
         target_step = weights @ targets / gained - sums.target_mean
         part = 1.0 - np.sqrt(sums.weight / total)
         off = targets - (sums.target_mean + part * target_step if self.centered else 0.0)
         weighted = off * weights[:, None]
-        cross = rows.T @ weighted
+        cross = to_numpy(rows.T @ like(weighted, rows)) if on_device(rows) else rows.T @ weighted
         if self.centered:
             # What is taken off is small: the targets are around their mean already.
             cross -= np.outer(sums.mean + part * step, weighted.sum(axis=0))
@@ -164,8 +175,8 @@ class CrossMoments:
         sums = self._sums
         meta = {"centered": self.centered, "weight": sums.weight}
         arrays = {name: value.copy() for name, value in sums._asdict().items() if name != "weight"}
-        arrays["dense"] = self._dense.rows.copy()
-        arrays["dense_targets"] = self._dense_targets.rows.copy()
+        arrays["dense"] = self._dense.saved()
+        arrays["dense_targets"] = self._dense_targets.saved()
         arrays["sparse_targets"] = self._sparse_targets.rows.copy()
         return State(self.kind, 1, meta, arrays | sparse_arrays("sparse", self._sparse.rows))
 

@@ -10,6 +10,15 @@ import scipy.sparse as sp
 from sksketch._typing import Array
 from sksketch.arrays.gram import add_gram_inplace
 from sksketch.arrays.linalg import aligned_empty, eigh_descending
+from sksketch.arrays.namespace import (
+    cast,
+    copied,
+    like,
+    namespace,
+    on_device,
+    same_place,
+    to_numpy,
+)
 from sksketch.arrays.rows import dense_chunks
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State
@@ -19,6 +28,7 @@ from sksketch.sketches.certificate import certify
 from sksketch.sketches.forgetting import aged, decay_factor
 
 BUFFER_ROWS = 512
+DEVICE_ROWS = 4096
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -68,10 +78,9 @@ class ExactCovariance(Sketch):
         self._cached = None
         # Sparse rows become dense a piece at a time: the pieces are small against A'A.
         for piece in dense_chunks(rows, rows.dtype) if sp.issparse(rows) else [rows]:
+            self._buffer.settle(piece, DEVICE_ROWS)
             for block in self._buffer.fill(piece):
-                if self._accumulated is None:
-                    self._accumulated = _zeros(block.shape[1])
-                _accumulate_inplace(self._accumulated, block, self.decay)
+                self._accumulated = _added(self._accumulated, block, self.decay)
 
     def _lend(self, n_rows: int) -> Array | None:
         return self._buffer.lend(n_rows)
@@ -83,17 +92,17 @@ class ExactCovariance(Sketch):
     def matrix(self) -> Array:
         """Return A'A as a dense symmetric array."""
         self._require_rows()
-        return _symmetric(self._upper())
+        return to_numpy(_symmetric(self._upper()))
 
     def _upper(self, extra: Array | None = None) -> Array:
         """A'A with the waiting rows and ``extra``; only the upper triangle is meant."""
-        C = _zeros(self._buffer.rows.shape[1])
-        if self._accumulated is not None:
-            C[...] = self._accumulated
         waiting = self._buffer.with_extra(extra)
-        if len(waiting):
-            _accumulate_inplace(C, waiting, self.decay)
-        return C
+        held = self._accumulated
+        if held is not None:
+            held = copied(held) if on_device(held) else held.copy(order="F")
+        elif not len(waiting):
+            return _zeros(waiting.shape[1])
+        return held if not len(waiting) and held is not None else _added(held, waiting, self.decay)
 
     def _answer(self, extra: Array | None = None) -> Answer:
         self._require_rows()
@@ -105,10 +114,10 @@ class ExactCovariance(Sketch):
 
     def _solve(self, extra: Array | None) -> Answer:
         C = self._upper(extra)
-        total = float(np.trace(C))
+        total = float(namespace(C).linalg.trace(C))
         eigenvalues, V = eigh_descending(_symmetric(C))
         eigenvalues = np.maximum(eigenvalues, 0.0)
-        V = V.astype(self.dtype, copy=False)
+        V = to_numpy(V).astype(self.dtype, copy=False)
         n_rows_seen = self.n_rows_seen + (0 if extra is None else len(extra))
         rank = int(np.count_nonzero(eigenvalues > len(V) * EPS * eigenvalues[0]))
         # Rounding of the sums, and of the components in the precision of the rows.
@@ -138,9 +147,12 @@ class ExactCovariance(Sketch):
 
     def _absorb(self, other: Self) -> None:
         self._cached = None
-        total = self._upper()
-        total += other._upper()
-        self._accumulated = total
+        mine, theirs = self._upper(), other._upper()
+        if not same_place(mine, theirs):
+            there = mine if on_device(mine) else theirs
+            mine, theirs = (like(_symmetric(part), there) for part in (mine, theirs))
+        mine += theirs
+        self._accumulated = mine
         self._buffer.clear()
 
     def _plan(self) -> str:
@@ -162,9 +174,9 @@ class ExactCovariance(Sketch):
         }
         arrays = {}
         if self.n_features is not None:
-            arrays["buffer"] = self._buffer.rows.copy()
+            arrays["buffer"] = self._buffer.saved()
         if self._accumulated is not None:
-            arrays["accumulated"] = self._accumulated.T.copy()
+            arrays["accumulated"] = to_numpy(self._accumulated).T.copy()
         return State(self.kind, self.version, meta, arrays)
 
     @classmethod
@@ -177,13 +189,16 @@ class ExactCovariance(Sketch):
             sketch._begin(meta["n_features"], np.dtype(meta["dtype"]))
             sketch._buffer.restore(state.arrays["buffer"])
             if "accumulated" in state.arrays:
-                sketch._accumulated = state.arrays["accumulated"].T
+                accumulated = state.array("accumulated", sketch.n_features, sketch.n_features)
+                sketch._accumulated = accumulated.astype(np.float64, order="C", copy=False).T
         sketch.n_rows_seen = meta["n_rows_seen"]
         sketch.total_weight = meta["total_weight"]
         return sketch
 
 
 def _symmetric(upper: Array) -> Array:
+    if on_device(upper):
+        return upper
     return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
 
 
@@ -194,7 +209,16 @@ def _zeros(n_features: int) -> Array:
     return C
 
 
-def _accumulate_inplace(C: Array, rows: Array, decay: float) -> None:
-    """Add ``rows' rows`` to the upper triangle of ``C``, in float64."""
-    X = aged(rows, decay).astype(np.float64, copy=False)
+def _added(C: Array | None, rows: Array, decay: float) -> Array:
+    """Return ``C``, changed in place, with ``rows' rows`` in its upper triangle, in float64.
+
+    On a device, where there is no such product, in both triangles.
+    """
+    X = cast(aged(rows, decay), np.float64)
+    if on_device(X) or on_device(C):
+        X = X if C is None or not on_device(C) else like(X, C)
+        product: Array = X.T @ X
+        return product if C is None else like(_symmetric(C), X) * decay ** len(rows) + product
+    C = _zeros(X.shape[1]) if C is None else C
     add_gram_inplace(C, X, decay ** len(rows))
+    return C

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.arrays.namespace import cast, like, precision
 
 
 def decay_factor(decay: float | None, half_life: float | None) -> float:
@@ -55,4 +56,5 @@ def aged(rows: Array, decay: float) -> Array:
     if decay == 1.0 or not len(rows):
         return rows
     roots = np.sqrt(age_weights(len(rows), decay))[:, None]
-    return np.asarray((rows * roots).astype(rows.dtype))
+    scaled: Array = cast(rows * like(roots, rows), precision(rows))
+    return scaled

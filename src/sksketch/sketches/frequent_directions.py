@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from sksketch._typing import Array
-from sksketch.arrays.sparse import SparseRows, from_sparse_arrays, nonzero_rows, sparse_arrays
+from sksketch.arrays.device_sparse import on_host
+from sksketch.arrays.namespace import cast, namespace, on_device, precision
+from sksketch.arrays.sparse import (
+    SparseRows,
+    from_sparse_arrays,
+    is_sparse,
+    nonzero_rows,
+    sparse_arrays,
+)
 from sksketch.persistence import State
 from sksketch.sketches import planning
 from sksketch.sketches.base import Answer, check_ridge
@@ -82,6 +89,7 @@ class FrequentDirections(ShrinkSketch):
 
     kind = "frequent-directions"
     version = 2
+    _sparse_on_device = True
 
     def __init__(
         self,
@@ -149,9 +157,11 @@ class FrequentDirections(ShrinkSketch):
     def _capacity(self) -> int:
         if self.buffer_rows is not None:
             return self.buffer_rows - self.sketch_size
-        kept = self._memory.matrix
-        row_bytes = kept.shape[1] * kept.itemsize
-        return planning.rows_between_shrinks(self._route, self._memory.sketch_size, row_bytes)
+        waiting = self._buffer.rows
+        row_bytes = self._memory.matrix.shape[1] * precision(self._memory.matrix).itemsize
+        return planning.rows_between_shrinks(
+            self._route, self._memory.sketch_size, row_bytes, on_device(waiting)
+        )
 
     def _settings(self, sparse: bool = False) -> Settings:
         route = planning.sparse_route(self.solver) if sparse else self._route
@@ -170,14 +180,14 @@ class FrequentDirections(ShrinkSketch):
 
     def _take(self, rows: Any) -> None:
         self._cached = None
-        self._has_sparse |= not isinstance(rows, np.ndarray)
+        self._has_sparse |= is_sparse(rows) or isinstance(rows, SparseRows)
         if self._exact is not None:
-            self._exact._take(rows)
+            self._exact._take(on_host(rows))
         elif isinstance(rows, SparseRows):
             # A wrapper has filled this block with all the rows that would have waited here.
             self._memory = self._with_block(rows)
             self._buffer.clear()
-        elif sp.issparse(rows):
+        elif is_sparse(rows):
             self._take_sparse(rows)
         else:
             self._take_dense(rows)
@@ -197,8 +207,10 @@ class FrequentDirections(ShrinkSketch):
             self._flush()
         # A row of zeros must not bring the next shrink nearer. Most rows show in their first
         # entry that they are none.
-        if self.decay == 1.0 and not rows[:, 0].all():
-            rows = rows[rows.any(axis=1)]
+        if self.decay == 1.0 and not namespace(rows).all(rows[:, 0] != 0):
+            rows = rows[namespace(rows).any(rows != 0, axis=1)]
+        if self._buffer.settle(rows):
+            self._buffer.enlarge(self._capacity())
         for block in self._buffer.fill(rows):
             self._memory = self._compressed(block, self._waiting_sparse())
             self._sparse.clear()
@@ -273,7 +285,7 @@ class FrequentDirections(ShrinkSketch):
             self._take(other._sparse.rows.astype(self.dtype, copy=False))
         self._memory = self._memory.with_losses_of(theirs)
         if self.decay < 1.0:
-            rows = theirs.matrix.astype(self.dtype, copy=False)
+            rows = cast(theirs.matrix, self.dtype)
             settings, scratch = self._settings(), self._buffer.scratch
             self._memory = compress(self._memory, rows, None, settings, scratch)
         else:
@@ -336,7 +348,7 @@ class FrequentDirections(ShrinkSketch):
         meta |= {"capacity": self._buffer.capacity} | self._memory.numbers()
         arrays = self._memory.arrays()
         if self.n_features is not None and self._exact is None:
-            arrays["buffer"] = self._buffer.rows.copy()
+            arrays["buffer"] = self._buffer.saved()
             if len(self._sparse):
                 arrays |= sparse_arrays("sparse", self._sparse.rows)
         state = State(self.kind, self.version, meta, arrays)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import thin_svd
+from sksketch.arrays.namespace import joined, like, on_device, precision
 from sksketch.arrays.rows import as_rows, as_weights, squared_row_norms
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State
@@ -74,7 +75,7 @@ class LinearSketch(Sketch):
         rows = as_rows(X, n_features=self.n_features)
         columns = None
         if targets is not None:
-            dtype = rows.dtype if self.dtype is None else self.dtype
+            dtype = precision(rows) if self.dtype is None else self.dtype
             columns = as_targets(targets, as_weights(weights, rows.shape[0]), rows.shape[0], dtype)
         shape = None if columns is None else columns.shape[1:]
         if self.n_features is not None:
@@ -104,15 +105,16 @@ class LinearSketch(Sketch):
     def _take(self, rows: Any) -> None:
         self._cached = None
         n_rows = rows.shape[0]
-        norms = squared_row_norms(rows, rows.dtype)
+        norms = squared_row_norms(rows, precision(rows))
         if self._arriving is not None:
-            columns = self._arriving[:n_rows].reshape(n_rows, -1).astype(rows.dtype, copy=False)
+            columns = self._arriving[:n_rows].reshape(n_rows, -1).astype(precision(rows))
             self._arriving = self._arriving[n_rows:]
             if sp.issparse(rows):
                 rows = sp.hstack([rows, sp.csr_array(columns)], format="csr")
             else:
-                rows = np.concatenate([rows, columns], axis=1)
-        self._add(rows if sp.issparse(rows) else np.ascontiguousarray(rows), norms)
+                rows = joined([rows, like(columns, rows)], axis=1)
+        host = not sp.issparse(rows) and not on_device(rows)
+        self._add(np.ascontiguousarray(rows) if host else rows, norms)
         self._own_rows += n_rows
         self._squared_norm = accumulated_weight(self._squared_norm, norms, 1.0)
 
@@ -131,6 +133,14 @@ class LinearSketch(Sketch):
     def fresh(self) -> Self:
         """Return an empty sketch with the same options, the shard number included."""
         return type(self)(self.sketch_size, seed=self.seed, shard=self.shard)
+
+    def for_shard(self, index: int, n_shards: int) -> Self:
+        """Return an empty sketch with random numbers of its own for one of many parts.
+
+        Parts of two tables that were given different shards differ as well.
+        """
+        shard = self.shard * n_shards + index
+        return type(self)(self.sketch_size, seed=self.seed, shard=shard)
 
     # Merging
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import squared_norm
+from sksketch.arrays.namespace import cast, full_precision, joined, like, precision, to_numpy
 from sksketch.arrays.random import stream
 from sksketch.arrays.sparse import SparseRows
 from sksketch.sketches import planning
@@ -89,7 +90,7 @@ class Memory:
             return self
         return replace(
             self,
-            matrix=(self.matrix * np.sqrt(factor)).astype(self.matrix.dtype),
+            matrix=cast(self.matrix * float(np.sqrt(factor)), precision(self.matrix)),
             eigenvalues=self.eigenvalues * factor,
             ledger=self.ledger.scaled(factor),
             image=None if self.image is None else self.image * factor,
@@ -128,6 +129,11 @@ class Memory:
             components=components,
         )
 
+    def beside(self, rows: Array) -> Memory:
+        """Return this memory with its rows where ``rows`` are."""
+        matrix = like(self.matrix, rows)
+        return self if matrix is self.matrix else replace(self, matrix=matrix)
+
     def without_rows(self) -> Memory:
         """Return this memory with no kept rows, as when all of them are zero."""
         return replace(self, matrix=self.matrix[:0], eigenvalues=self.eigenvalues[:0])
@@ -143,7 +149,8 @@ class Memory:
 
     def arrays(self) -> dict[str, Array]:
         """Return the arrays of the memory, for a saved state."""
-        arrays = {"matrix": self.matrix.copy(), "eigenvalues": self.eigenvalues.copy()}
+        matrix = np.array(to_numpy(self.matrix))
+        arrays = {"matrix": matrix, "eigenvalues": self.eigenvalues.copy()}
         return arrays if self.image is None else arrays | {"image": self.image.copy()}
 
     @classmethod
@@ -161,17 +168,20 @@ class Memory:
         )
 
 
-def probes(like: Array | SparseRows, seed: int) -> Array:
-    """Return the fixed standard normal probes for rows as wide as ``like``."""
-    return stream(seed, "probes").standard_normal((N_PROBES, like.shape[1])).astype(like.dtype)
+def probes(rows: Array | SparseRows, seed: int) -> Array:
+    """Return the fixed standard normal probes for rows as wide as these."""
+    G = stream(seed, "probes").standard_normal((N_PROBES, rows.shape[1]))
+    return G.astype(precision(rows))
 
 
 def probe_image(rows: Array | SparseRows, seed: int) -> Array:
     """Return ``G rows' rows`` for the probes G, in float64."""
     G = probes(rows, seed)
     if isinstance(rows, SparseRows):
-        return rows.normal(np.ascontiguousarray(G.T, dtype=np.float64)).T
-    return np.asarray((G @ rows.T) @ rows, dtype=np.float64)
+        columns = np.ascontiguousarray(G.T, dtype=np.float64)
+        return to_numpy(rows.normal(like(columns, rows.sparse.data))).T
+    image = (like(G, rows) @ rows.T) @ rows
+    return np.asarray(to_numpy(image), dtype=np.float64)
 
 
 def compress(
@@ -185,6 +195,9 @@ def compress(
 
     ``scratch(n)`` lends room for n rows in single precision.
     """
+    # Sparse rows decide where the work is done, because they do not move.
+    rows = rows if sparse is None else like(rows, sparse.sparse.data)
+    memory = memory.beside(rows)
     pieces = [piece for piece in (rows, sparse) if piece is not None and len(piece)]
     gained = squared_norm(rows) + (0.0 if sparse is None else sparse.squared_norm)
     total = squared_norm(memory.matrix) + gained
@@ -194,7 +207,7 @@ def compress(
     if sparse is None:
         stack = DenseStack(memory.matrix, memory.eigenvalues, rows, total, scratch)
     else:
-        dense = np.concatenate([memory.matrix, rows]) if len(rows) else memory.matrix
+        dense = joined([memory.matrix, rows]) if len(rows) else memory.matrix
         stack = SparseStack(dense, sparse, total)
     acceptable = np.inf
     if settings.tol is not None:
@@ -217,8 +230,9 @@ def compress(
     few = planning.exact_is_cheap(
         stack.n_rows, stack.n_features, memory.sketch_size, sparse is not None
     )
-    shrunk = SOLVERS["exact" if few else settings.route](task)
-    eps = max(shrunk.eps, float(np.finfo(rows.dtype).eps))
+    with full_precision(rows):
+        shrunk = SOLVERS["exact" if few else settings.route](task)
+    eps = max(shrunk.eps, float(np.finfo(precision(rows)).eps))
     largest = shrunk.largest + (0.0 if sparse is None else sparse.center_energy)
     step = Ledger(
         squared_norm=gained,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from sksketch._typing import Array
+from sksketch.arrays.device_sparse import on_host
+from sksketch.arrays.namespace import in_order, like, on_device, precision, weighted_sum
 from sksketch.arrays.rows import dense_chunks
-from sksketch.arrays.sparse import SparseRows, from_sparse_arrays, sparse_arrays
+from sksketch.arrays.sparse import SparseRows, from_sparse_arrays, is_sparse, sparse_arrays
 from sksketch.exceptions import StateFormatError
 from sksketch.persistence import State
 from sksketch.sketches.base import Answer, Sketch
@@ -84,6 +85,7 @@ class Centered(Sketch):
         if sketch.n_features is not None:
             raise ValueError("expected an empty sketch, got one with rows; wrap it before update")
         self.sketch = sketch
+        self._sparse_on_device = sketch._sparse_on_device
         self.decay = sketch.decay
         self._weight = 0.0
         self._mean: Array | None = None
@@ -113,9 +115,10 @@ class Centered(Sketch):
 
     def _take_weighted(self, rows: Any, weights: Array | None) -> None:
         self._cached = None
-        if not sp.issparse(rows):
+        if not is_sparse(rows):
             self._take_dense(rows, weights)
         elif self.sketch._sparse_limits() is None:
+            rows = on_host(rows)
             start = 0
             for piece in dense_chunks(rows, rows.dtype):
                 end = start + len(piece)
@@ -129,20 +132,26 @@ class Centered(Sketch):
     def _take_dense(self, rows: Array, weights: Array | None) -> None:
         self._flush_sparse()
         weights = np.ones(len(rows)) if weights is None else weights
+        size = tile_rows(rows.shape[1] * precision(rows).itemsize, device=True)
+        if self._tile.settle(rows, size):
+            self._tile_weights.enlarge(size)
+        rows = like(rows, self._tile.rows)
         size = self._tile.capacity
         start = 0
         while start < len(rows):
             waiting = len(self._tile.rows)
             end = start + size - waiting
-            if waiting or end > len(rows) or not rows.flags.c_contiguous:
+            if waiting or end > len(rows) or not in_order(rows):
                 tiles = self._tile.fill(rows[start:end])
                 columns = self._tile_weights.fill(weights[start:end, None])
                 for tile, column in zip(tiles, columns, strict=True):
                     self._flush(tile, column[:, 0], out=tile)
             else:
                 # A whole tile, laid out like ours: center it on its way to where it will wait.
-                out = self.sketch._lend(size)
-                out = self._tile.lend(size) if out is None else out
+                out = None
+                if not on_device(rows):
+                    out = self.sketch._lend(size)
+                    out = self._tile.lend(size) if out is None else out
                 self._flush(rows[start:end], weights[start:end], out)
             start = end
 
@@ -173,20 +182,26 @@ class Centered(Sketch):
         if gained == 0.0:
             # Still so many rows: they age the earlier ones.
             nothing = np.zeros(len(tile))
-            zeros = tile.scaled(nothing) if isinstance(tile, SparseRows) else np.zeros_like(tile)
+            zeros = tile.scaled(nothing) if isinstance(tile, SparseRows) else 0 * tile
             return zeros, self._mean, before
-        rows = tile.sparse if isinstance(tile, SparseRows) else tile
-        step = rows.T @ current / gained - self._mean
+        if isinstance(tile, SparseRows):
+            total = tile.weighted_sum(current)
+        else:
+            total = weighted_sum(tile, current)
+        step = total / gained - self._mean
         center = self._mean + (1.0 - np.sqrt(before / (before + gained))) * step
         mean = self._mean + gained / (before + gained) * step
         roots = None if (weights == 1.0).all() else np.sqrt(weights)
         if isinstance(tile, SparseRows):
             centered = SparseRows(tile.sparse, np.ones(len(tile)), center)
             return centered if roots is None else centered.scaled(roots), mean, before + gained
-        out = np.empty_like(tile) if out is None else out
-        np.subtract(tile, center, out=out, casting="same_kind")
+        if on_device(tile):
+            out = tile - like(center, tile, precision(tile))
+        else:
+            out = np.empty_like(tile) if out is None else out
+            np.subtract(tile, center, out=out, casting="same_kind")
         if roots is not None:
-            out *= roots[:, None].astype(tile.dtype)
+            out *= like(roots[:, None], tile, precision(tile))
         return out, mean, before + gained
 
     def _with_tile(self) -> tuple[Array | SparseRows | None, Array, float]:
@@ -201,6 +216,10 @@ class Centered(Sketch):
     def fresh(self) -> Self:
         """Return an empty sketch with the same options."""
         return type(self)(self.sketch.fresh())
+
+    def for_shard(self, index: int, n_shards: int) -> Self:
+        """Return an empty sketch for one of many parts of the rows."""
+        return type(self)(self.sketch.for_shard(index, n_shards))
 
     def _refusal(self, other: Self) -> str | None:
         if type(self.sketch) is not type(other.sketch):
@@ -222,9 +241,10 @@ class Centered(Sketch):
             both = self._weight + weight
             gap = mean - self._mean
             between = self.sketch.fresh()
-            between._begin(len(gap), self._tile.rows.dtype)
+            dtype = precision(self._tile.rows)
+            between._begin(len(gap), dtype)
             scaled = np.sqrt(self._weight * weight / both) * gap
-            between._take(scaled[None].astype(self._tile.rows.dtype))
+            between._take(scaled[None].astype(dtype))
             self.sketch.merge(between)
             self._mean = self._mean + weight / both * gap
         elif weight > 0:
@@ -260,8 +280,8 @@ class Centered(Sketch):
         if self._mean is not None:
             arrays = {
                 "mean": self._mean.copy(),
-                "tile": self._tile.rows.copy(),
-                "tile_weights": self._tile_weights.rows.copy(),
+                "tile": self._tile.saved(),
+                "tile_weights": self._tile_weights.saved(),
             }
         if len(self._sparse):
             arrays |= sparse_arrays("sparse", self._sparse.rows)

@@ -10,6 +10,8 @@ SOLVERS = ("auto", "exact", "block", "covariance")
 EXACT_MULTIPLE, EXACT_ROWS = 2, 64
 # ... and of the block solver, where more rows mean fewer shrinks and less error.
 BLOCK_MULTIPLES, BLOCK_BYTES = (20, 48), 24 << 20
+# On a device the small eigenproblem of a shrink is the wall, so as many rows share it as fit.
+DEVICE_MULTIPLE, DEVICE_BYTES = 128, 2 << 30
 # Where even the fewest rows would fill this, the exact solver's smaller buffer is used.
 LARGEST_BUFFER = 1 << 30
 
@@ -53,10 +55,12 @@ def operations_per_row(n_features: int, sketch_size: int) -> dict[str, float]:
     }
 
 
-def rows_between_shrinks(route: str, sketch_size: int, row_bytes: int) -> int:
+def rows_between_shrinks(route: str, sketch_size: int, row_bytes: int, device: bool = False) -> int:
     """Return how many new rows the buffer takes before it shrinks."""
     if route == "block":
         fewest, most = (multiple * sketch_size for multiple in BLOCK_MULTIPLES)
+        if device:
+            return max(fewest, min(DEVICE_MULTIPLE * sketch_size, DEVICE_BYTES // row_bytes))
         return max(fewest, min(most, BLOCK_BYTES // row_bytes))
     return max(EXACT_MULTIPLE * sketch_size, min(EXACT_ROWS, BLOCK_BYTES // row_bytes))
 

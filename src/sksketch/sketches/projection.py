@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels import kernels
+from sksketch.arrays.namespace import copied, full_precision, like, on_device, precision, to_numpy
 from sksketch.arrays.random import stream
 from sksketch.arrays.rows import CHUNK_BYTES
 from sksketch.sketches.buffer import RowBuffer
@@ -82,7 +83,14 @@ class Projection(LinearSketch):
     def _accumulate(self, total: Array, start: int, rows: Any) -> None:
         """Add S times wide rows, of which the first is row ``start`` of this shard."""
         for drawn, inside, part in self._drawn_tiles(start, rows.shape[0]):
-            self._add_tile(total, drawn, inside, rows, part)
+            if on_device(rows):
+                # A product with S costs a device less than anything cleverer.
+                columns = self._columns_of_tile(drawn, inside)
+                dense = columns.toarray() if sp.issparse(columns) else columns
+                with full_precision(rows):
+                    total += like(dense.T, total, precision(total)) @ rows[part]
+            else:
+                self._add_tile(total, drawn, inside, rows, part)
 
     def _allocate(self) -> None:
         assert self.dtype is not None
@@ -93,10 +101,14 @@ class Projection(LinearSketch):
         """Return how many dense rows wait: no more than the sketch holds, where that is large."""
         if not self._waits:
             return 1
-        row_bytes = self._width * self._total.itemsize
+        row_bytes = self._width * precision(self._total).itemsize
         return min(self._tile_rows, max(self.sketch_size, CHUNK_BYTES // row_bytes))
 
     def _add(self, rows: Any, norms: Array) -> None:
+        if on_device(rows):
+            self._total = like(self._total, rows)
+        elif on_device(self._total) and not sp.issparse(rows):
+            rows = like(rows, self._total)
         first = self._own_rows - len(self._waiting.rows)
         if self._waits and not sp.issparse(rows):
             for block in self._waiting.fill(rows):
@@ -109,16 +121,16 @@ class Projection(LinearSketch):
         self._accumulate(self._total, self._own_rows, rows)
 
     def _product(self) -> Array:
-        total = self._total.copy(order="K")
+        total = copied(self._total) if on_device(self._total) else self._total.copy(order="K")
         if n_waiting := len(self._waiting.rows):
             self._accumulate(total, self._own_rows - n_waiting, self._waiting.rows)
-        return total
+        return to_numpy(total)
 
     def _join(self, other: Self) -> None:
-        self._total += other._product().astype(self._total.dtype, copy=False)
+        self._total += like(other._product(), self._total, precision(self._total))
 
     def _held(self) -> dict[str, Array]:
-        return {"total": self._total.copy(), "waiting": self._waiting.rows.copy()}
+        return {"total": np.array(to_numpy(self._total)), "waiting": self._waiting.saved()}
 
     def _hold(self, arrays: Mapping[str, Array]) -> None:
         self._total[...] = arrays["total"]
@@ -255,7 +267,8 @@ class HadamardSketch(Projection):
 
     def _add(self, rows: Any, norms: Array) -> None:
         # Transformed tiles are added row by row, sparse rows column by column.
-        self._total = np.asarray(self._total, order="F" if sp.issparse(rows) else "C")
+        if not on_device(self._total):
+            self._total = np.asarray(self._total, order="F" if sp.issparse(rows) else "C")
         super()._add(rows, norms)
 
     def _capacity(self) -> int:

@@ -76,7 +76,7 @@ def check_correction(correction: Any) -> str | float:
 def read_out(
     memory: Memory, *, correction: str | float, initial_ridge: float, n_rows_seen: int
 ) -> Answer:
-    """Return the operator and the certificate that a memory amounts to."""
+    """Return the operator and the certificate that a memory amounts to, in numpy."""
     ledger = memory.ledger
     total = ledger.squared_norm
     n_features = memory.matrix.shape[1]

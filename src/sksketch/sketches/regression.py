@@ -7,6 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.arrays.device_sparse import on_host
+from sksketch.arrays.namespace import precision
 from sksketch.arrays.rows import as_rows, as_weights, squared_row_norms
 from sksketch.exceptions import StateFormatError
 from sksketch.persistence import State
@@ -102,7 +104,7 @@ class Regression(Sketch):
             counted = np.ones(len(wide)) if checked is None else checked
             if self._cross is None:
                 self._cross = CrossMoments(rows.shape[1], wide.shape[1], centered=self.centered)
-            self._cross.update(rows, wide, counted)
+            self._cross.update(on_host(rows), wide, counted)
         self._interrupted = False
         return self
 
@@ -110,7 +112,7 @@ class Regression(Sketch):
         """Raise what `update` would raise for these rows; changes nothing."""
         rows = as_rows(X, n_features=self.n_features)
         as_weights(weights, rows.shape[0])
-        dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
+        dtype = np.dtype(np.float32 if precision(rows) == np.float32 else np.float64)
         squared_row_norms(rows, self.dtype or dtype)
         if targets is not None:
             as_targets(targets, None, rows.shape[0], np.dtype(np.float64))
@@ -150,6 +152,11 @@ class Regression(Sketch):
         """Return an empty sketch with the same options."""
         inner = self.sketch.sketch if isinstance(self.sketch, Centered) else self.sketch
         return type(self)(inner.fresh(), centered=self.centered)
+
+    def for_shard(self, index: int, n_shards: int) -> Self:
+        """Return an empty sketch for one of many parts of the rows."""
+        inner = self.sketch.sketch if isinstance(self.sketch, Centered) else self.sketch
+        return type(self)(inner.for_shard(index, n_shards), centered=self.centered)
 
     def _refusal(self, other: Self) -> str | None:
         if self.centered != other.centered:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
+from sksketch.arrays.namespace import like, to_numpy
 from sksketch.arrays.random import stream
 from sksketch.arrays.sparse import from_sparse_arrays, scaled_rows, sparse_arrays
 from sksketch.sketches.linear import LinearSketch
@@ -73,7 +74,9 @@ class RowSampleSketch(LinearSketch):
             due = due[self._thresholds[due] < sums[-1]]
         slots = np.flatnonzero(chosen >= 0)
         if len(slots):
-            self._keep(slots, rows[chosen[slots]])
+            picked = rows[chosen[slots]] if sp.issparse(rows) else rows[like(chosen[slots], rows)]
+            # They are few, so they are kept on the host.
+            self._keep(slots, picked if sp.issparse(picked) else to_numpy(picked))
             self._kept_norms[slots] = norms[chosen[slots]]
 
     def _keep(self, slots: Array, rows: Any) -> None:

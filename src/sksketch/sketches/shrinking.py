@@ -29,6 +29,13 @@ class ShrinkSketch(Sketch):
         """Return an empty sketch with the same options."""
         return type(self)(**{name: getattr(self, name) for name in self._OPTIONS})
 
+    def for_shard(self, index: int, n_shards: int) -> Self:
+        """Return an empty sketch for one of many parts, whose chances to fail will add up."""
+        options = {name: getattr(self, name) for name in self._OPTIONS}
+        if "failure_probability" in options:
+            options["failure_probability"] /= n_shards
+        return type(self)(**options)
+
     @abstractmethod
     def _whole(self, extra: Any = None) -> Memory:
         """All that is remembered, the waiting rows and ``extra`` included, as one memory."""
@@ -39,6 +46,7 @@ class ShrinkSketch(Sketch):
         if extra is None and self._cached is not None:
             return self._cached
         memory = self._whole(extra)
+        memory = memory.beside(memory.eigenvalues)
         answer = read_out(
             memory,
             correction=self.correction,

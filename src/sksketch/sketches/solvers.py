@@ -23,6 +23,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.krylov import TopEigenvalue, top_eigenvalue
 from sksketch.arrays.linalg import eigh_descending, squared_norm, thin_svd
+from sksketch.arrays.namespace import cast, joined, like, precision
 from sksketch.arrays.random import stream
 from sksketch.sketches.ledger import rounding_allowance
 from sksketch.sketches.stacks import (
@@ -106,19 +107,18 @@ def shrink_exact(task: Task) -> Shrunk:
     kept, cut = task.shrink(spectrum[: P.n_features], size)
     keep = kept > 0
     if V is None:
-        scale = np.sqrt(kept[keep] / spectrum[: len(kept)][keep])
-        matrix = P.combined((U[:, : len(kept)][:, keep] * scale).T)
+        matrix = P.combined(_shrunk_columns(U, spectrum, kept).T)
     else:
-        matrix = np.sqrt(kept[keep])[:, None] * V[: len(kept)][keep]
+        matrix = like(np.sqrt(kept[keep])[:, None], V) * V[like(np.flatnonzero(keep), V)]
     # Rank n_features in the buffer means that every direction lost something.
     full_rank = P.n_rows >= P.n_features and cut > 0
     n_values = min(P.n_rows, P.n_features)
     losses = spectrum[: P.n_features] - np.pad(kept, (0, max(n_values - len(kept), 0)))
     return Shrunk(
-        matrix.astype(P.rows.dtype, copy=False),
+        cast(matrix, precision(P.rows)),
         kept[keep],
         largest=float(spectrum[0]),
-        eps=float(np.finfo(P.rows.dtype).eps),
+        eps=float(np.finfo(precision(P.rows)).eps),
         cut=cut,
         loss=cut,
         loss_bound=cut,
@@ -148,20 +148,20 @@ def shrink_block(task: Task) -> Shrunk:
     for passes in itertools.count(1):
         n_fresh = P.width(max(size, len(start)) + OVERSAMPLING) - len(start)
         fresh = rng.standard_normal((n_fresh, P.n_features), dtype=np.float32)
-        for Z in P.project(np.concatenate([start, fresh])):
+        for Z in P.project(joined([start, like(fresh, start)])):
             matrix, kept, largest, cut = _shrink_projection(task, Z, size)
             if rounding_allowance(Z.eps, largest) <= ACCURACY * cut:
                 break
         lost = max(P.squared_norm - squared_norm(matrix), 0.0)
         tolerable = max(REPEAT_ABOVE * cut, NEGLIGIBLE * Z.eps * largest)
         enough = tolerable if passes < MAX_PASSES and task.acceptable_loss == np.inf else np.inf
-        top = _measure_loss(task, matrix, largest, lost, passes, enough)
+        top = _measure_loss(task, matrix, lost, passes, enough)
         bound = min(top.upper, lost)
         if bound > task.acceptable_loss and size < task.max_sketch_size:
             size = min(task.max_sketch_size, size + size // 2 + 1)
         elif top.estimate <= tolerable or passes >= MAX_PASSES:
             break
-        start = np.concatenate([unit_rows(matrix), top.vectors])
+        start = joined([unit_rows(matrix), top.vectors])
     return Shrunk(
         matrix,
         kept,
@@ -181,14 +181,20 @@ def _shrink_projection(task: Task, Z: Projection, size: int) -> tuple[Array, Arr
     spectrum, U = eigh_descending(Z.gram())
     spectrum = np.maximum(spectrum, 0.0)
     kept, cut = task.shrink(spectrum, size)
-    keep = kept > 0
-    scale = np.sqrt(kept[keep] / spectrum[: len(kept)][keep])
-    matrix = Z.combined((U[:, : len(kept)][:, keep] * scale).T, task.stack.rows.dtype)
-    return matrix, kept[keep], float(spectrum.max(initial=0.0)), cut
+    matrix = Z.combined(_shrunk_columns(U, spectrum, kept).T, precision(task.stack.rows))
+    return matrix, kept[kept > 0], float(spectrum.max(initial=0.0)), cut
+
+
+def _shrunk_columns(U: Array, spectrum: Array, kept: Array) -> Array:
+    """Return the eigenvectors of what is kept, each with the factor that shrinks its row."""
+    keep = np.flatnonzero(kept > 0)
+    scale = np.sqrt(kept[keep] / spectrum[keep])
+    columns: Array = U[:, like(keep, U)] * like(scale, U)
+    return columns
 
 
 def _measure_loss(
-    task: Task, matrix: Array, largest: float, lost: float, passes: int, enough: float
+    task: Task, matrix: Array, lost: float, passes: int, enough: float
 ) -> TopEigenvalue:
     """Bound the largest eigenvalue of P'P - B'B by block Lanczos with fresh probes.
 
@@ -196,20 +202,20 @@ def _measure_loss(
     """
     n_features = task.stack.n_features
     if not task.certify or lost == 0.0:
-        return TopEigenvalue(0.0, lost, np.zeros((0, n_features), dtype=np.float32))
+        return TopEigenvalue(0.0, lost, unit_rows(matrix[:0]))
     rng = stream(task.seed, f"verification {passes}", task.index)
     probes = rng.standard_normal((PROBES, n_features))
     # Each pass may fail on its own, so their probabilities add up to the whole.
     chance = task.failure_probability / 2**passes
-    for loss in task.stack.loss_operators(matrix, lost, largest):
+    for loss in task.stack.loss_operators(matrix, lost):
         limit = enough / loss.scale
-        top = top_eigenvalue(loss.apply, probes.astype(loss.dtype), chance, task.stack.depth, limit)
-        if loss.noise <= ACCURACY * top.estimate * loss.scale:
+        top = top_eigenvalue(loss.apply, like(probes, matrix), chance, task.stack.depth, limit)
+        if loss.noise() <= ACCURACY * top.estimate * loss.scale:
             break
     return TopEigenvalue(
         top.estimate * loss.scale,
-        top.upper * loss.scale + loss.noise,
-        top.vectors.astype(np.float32),
+        top.upper * loss.scale + loss.noise(),
+        cast(top.vectors, np.float32),
     )
 
 

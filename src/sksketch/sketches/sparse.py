@@ -9,7 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
-from sksketch.arrays.sparse import SparseRows, from_sparse_arrays, nonzero_rows, sparse_arrays
+from sksketch.arrays.device_sparse import on_host
+from sksketch.arrays.namespace import cast, precision, to_numpy
+from sksketch.arrays.sparse import (
+    SparseRows,
+    from_sparse_arrays,
+    is_sparse,
+    nonzero_rows,
+    sparse_arrays,
+)
 from sksketch.persistence import State
 from sksketch.sketches.base import Answer, check_ridge, megabytes
 from sksketch.sketches.ledger import rounding_allowance
@@ -77,6 +85,7 @@ class SparseFrequentDirections(ShrinkSketch):
     """
 
     kind = "sparse-frequent-directions"
+    _sparse_on_device = True
 
     def __init__(
         self,
@@ -125,7 +134,7 @@ class SparseFrequentDirections(ShrinkSketch):
             self._flush()
             self._memory, self._n_tries = self._flushed(self._memory, rows, self._n_tries)
             return
-        sparse = rows if sp.issparse(rows) else sp.csr_array(rows)
+        sparse = rows if is_sparse(rows) else sp.csr_array(to_numpy(rows))
         for block, _ in self._buffer.fill(nonzero_rows(sparse)):
             full = SparseRows.plain(block)
             self._memory, self._n_tries = self._flushed(self._memory, full, self._n_tries)
@@ -182,7 +191,7 @@ class SparseFrequentDirections(ShrinkSketch):
         self._flush()
         theirs, their_tries = other._with_waiting()
         self._n_tries += their_tries
-        rows = theirs.matrix.astype(self.dtype, copy=False)
+        rows = cast(theirs.matrix, self.dtype)
         memory = self._memory.with_losses_of(replace(theirs, matrix=rows))
         self._memory = self._shrunk(memory, rows) if len(rows) else memory
 
@@ -192,7 +201,7 @@ class SparseFrequentDirections(ShrinkSketch):
         memory, n_tries = self._with_waiting()
         if extra is not None:
             plain = not isinstance(extra, SparseRows)
-            rows = SparseRows.plain(sp.csr_array(extra)) if plain else extra
+            rows = SparseRows.plain(sp.csr_array(to_numpy(extra))) if plain else extra
             memory, _ = self._flushed(memory, rows, n_tries)
         return memory
 
@@ -209,7 +218,7 @@ class SparseFrequentDirections(ShrinkSketch):
     def _plan(self) -> str:
         buffer = self._buffer
         how = "verified, probabilistic bound" if self.boosted else "not verified"
-        entry = self._memory.matrix.itemsize + 4
+        entry = precision(self._memory.matrix).itemsize + 4
         kept = self.sketch_size * self._memory.matrix.shape[1] * 8
         memory = megabytes(buffer.max_entries * entry + buffer.max_rows * 16 + 6 * kept)
         return (
@@ -251,7 +260,7 @@ class SparseFrequentDirections(ShrinkSketch):
 
 def _dense(rows: SparseRows) -> Array:
     """Return the few rows of a buffer that is smaller than the sketch."""
-    dense: Array = rows.sparse.toarray()
+    dense: Array = on_host(rows.sparse).toarray()
     if rows.centered:
         dense = (dense - np.outer(rows.scale, rows.center)).astype(rows.dtype)
     return dense

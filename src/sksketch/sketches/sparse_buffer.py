@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.arrays.namespace import empty, like, on_device, precision, same_place
 from sksketch.arrays.sparse import csr
 
 FIRST_ENTRIES, FIRST_ROWS = 1 << 12, 1 << 8
@@ -54,7 +55,8 @@ class SparseRowBuffer:
     def __setstate__(self, state: tuple[int, int, Any, Array]) -> None:
         max_rows, max_entries, rows, weights = state
         self.__init__(max_rows, max_entries)  # type: ignore[misc]
-        self.allocate(rows.shape[1], rows.dtype).restore(rows, weights)
+        self.allocate(rows.shape[1], rows.dtype)._settle(rows.data)
+        self.restore(rows, weights)
 
     @property
     def rows(self) -> Any:
@@ -72,7 +74,7 @@ class SparseRowBuffer:
     def nbytes(self) -> int:
         """Bytes held, whether in use or not."""
         arrays = self._data, self._indices, self._indptr, self._weights
-        return sum(array.nbytes for array in arrays)
+        return sum(len(array) * precision(array).itemsize for array in arrays)
 
     def fill(self, rows: Any, weights: Array | None = None) -> Iterator[tuple[Any, Array]]:
         """Copy CSR rows in; yield the whole block each time it is full, then start over.
@@ -82,6 +84,7 @@ class SparseRowBuffer:
         start, n_rows = 0, rows.shape[0]
         weights = np.ones(n_rows) if weights is None else weights
         while start < n_rows:
+            self._settle(rows.data)
             end = self._end_of_block(rows.indptr, start)
             self._append(rows, weights, start, end)
             start = end
@@ -89,6 +92,11 @@ class SparseRowBuffer:
                 block = self.rows, self.weights
                 self._used = 0
                 yield block
+
+    def _settle(self, data: Any) -> None:
+        """Move to the device of entries that are on one."""
+        if on_device(data) and not same_place(data, self._data):
+            self._data, self._indices = like(self._data, data), like(self._indices, data)
 
     def _end_of_block(self, indptr: Array, start: int) -> int:
         """Return the row of the input after which the block is full, or its end."""
@@ -105,8 +113,8 @@ class SparseRowBuffer:
         self._indices = _with_room(self._indices, at, at + n_entries, FIRST_ENTRIES)
         self._indptr = _with_room(self._indptr, self._used + 1, self._used + n_rows + 1, FIRST_ROWS)
         self._weights = _with_room(self._weights, self._used, self._used + n_rows, FIRST_ROWS)
-        self._data[at : at + n_entries] = rows.data[first:last]
-        self._indices[at : at + n_entries] = rows.indices[first:last]
+        self._data[at : at + n_entries] = like(rows.data[first:last], self._data)
+        self._indices[at : at + n_entries] = like(rows.indices[first:last], self._indices)
         new = slice(self._used + 1, self._used + n_rows + 1)
         np.add(rows.indptr[start + 1 : end + 1], at - first, out=self._indptr[new])
         self._weights[self._used : self._used + n_rows] = weights[start:end]
@@ -127,6 +135,6 @@ def _with_room(array: Array, used: int, needed: int, fewest: int) -> Array:
     """Return ``array``, or a larger copy of its used part if it is too short."""
     if needed <= len(array):
         return array
-    grown = np.empty(max(needed, 2 * len(array), fewest), dtype=array.dtype)
+    grown: Array = empty(max(needed, 2 * len(array), fewest), array, precision(array))
     grown[:used] = array[:used]
     return grown

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import nystrom_rows, orthonormal_columns, squared_norm
+from sksketch.arrays.namespace import cast, like, namespace, precision
 from sksketch.arrays.random import stream
 from sksketch.arrays.sparse import SparseRows, whole_lines
 from sksketch.sketches.ledger import rounding_allowance
@@ -32,6 +33,9 @@ NEGLIGIBLE = 1e-11
 
 # Where no try was accepted, so few rows are shrunk through their Gram matrix instead.
 EXACT_ROWS = 1024
+
+# Rows are divided by their squared norm; of a smaller one the inverse would overflow.
+SMALLEST_TOTAL = 1e-300
 
 # Relative rounding of a product, with a wide margin.
 ROUNDING = 1e-12
@@ -84,9 +88,10 @@ def simultaneous_iteration(
            [0., 4., 0.],
            [0., 0., 0.]])
     """
-    total, n_features = rows.squared_norm, rows.shape[1]
+    total, n_features = max(rows.squared_norm, SMALLEST_TOTAL), rows.shape[1]
     width = min(whole_lines(n_directions), n_features)
     V = rng.standard_normal((n_features, width))
+    V = like(V, rows.sparse.data)
     for _ in range(n_power_iterations):
         # Divided by its trace A'A has norm at most one: squares neither overflow nor vanish.
         V = orthonormal_columns(rows.normal(V / total))
@@ -103,7 +108,7 @@ def sparse_shrink(
     The ledger is about P, so its shrinkage is the cut and says nothing of what P missed.
     """
     P = simultaneous_iteration(rows, sketch_size + 1, n_power_iterations, rng)
-    return dense_shrink(Memory.empty(P.shape[1], P.dtype, sketch_size), P)
+    return dense_shrink(Memory.empty(P.shape[1], precision(P), sketch_size), P)
 
 
 def dense_shrink(memory: Memory, rows: Array, probe_seed: int | None = None) -> Memory:
@@ -153,7 +158,7 @@ def verify_spectral(
     log_norm = length = 0.0
     for _ in range(n_steps):
         x = apply(x)
-        length = float(np.linalg.norm(x))
+        length = float(namespace(x).linalg.vector_norm(x))
         if length == 0.0:
             return Verdict(True, 0.0, math.inf)
         log_norm += math.log(length)
@@ -176,7 +181,7 @@ def boosted_sparse_shrink(task: SparseTask) -> tuple[Memory, int]:
         rng = stream(task.seed, "sparse directions", number)
         shrunk = sparse_shrink(rows, task.sketch_size, n_power_iterations, rng)
         lost = max(total - squared_norm(shrunk.matrix), 0.0)
-        if not task.boosted or lost <= NEGLIGIBLE * total:
+        if not task.boosted or lost <= max(NEGLIGIBLE * total, SMALLEST_TOTAL):
             return _flushed(task, shrunk, lost, shrunk.ledger.kept_loss, 0.0), number
         # The loss that the lemma allows; C is what was lost, over half of that.
         allowed = lost / (SPARSE_SHRINK_LOSS * (task.sketch_size + 1))
@@ -218,7 +223,7 @@ def _flushed(
     )
     return replace(
         shrunk,
-        matrix=shrunk.matrix.astype(rows.dtype, copy=False),
+        matrix=cast(shrunk.matrix, rows.dtype),
         ledger=ledger,
         image=probe_image(rows, task.seed) if task.probes else None,
         probe_seed=task.seed,
@@ -229,17 +234,18 @@ def _shrunk_exactly(task: SparseTask) -> Memory:
     """Return the shrink through the Gram matrix of the rows, which needs no verification."""
     rows = task.rows
     empty = Memory.empty(rows.shape[1], rows.dtype, task.sketch_size)
+    empty = empty.beside(like(empty.eigenvalues, rows.sparse.data))
     shrunk = compress(empty, empty.matrix, rows, _exact(None), _no_scratch)
     return _flushed(task, shrunk, shrunk.ledger.shrinkage, shrunk.ledger.kept_loss, 0.0)
 
 
-def _loss_products(rows: SparseRows, matrix: Array, scale: float) -> Callable[[Array], Array]:
+def _loss_products(rows: SparseRows, matrix: Array, scale: float) -> Callable[[Array], Any]:
     """Return x -> (A'A - B'B) x / scale."""
 
-    def apply(x: Array) -> Array:
-        x = (x / scale)[None]
-        image = rows.combined(rows.products(x)) - (x @ matrix.T) @ matrix
-        return np.asarray(image[0])
+    def apply(x: Array) -> Any:
+        x = like((x / scale)[None], matrix)
+        image: Any = rows.combined(rows.products(x)) - (x @ matrix.T) @ matrix
+        return image[0]
 
     return apply
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import eigh_descending, squared_norm
+from sksketch.arrays.namespace import cast, full_precision, joined, like, precision
 from sksketch.sketches.ledger import Ledger, rounding_allowance
 from sksketch.sketches.memory import Memory
 from sksketch.sketches.shrinkage import shrink_uniform
@@ -31,32 +32,36 @@ def split_shrink(memory: Memory, rows: Array) -> tuple[Memory, Array]:
     total = squared_norm(memory.matrix) + gained
     if total == 0.0:
         return memory.without_rows(), rows[:0]
-    P = np.concatenate([memory.matrix, rows])
+    memory = memory.beside(rows)
+    P = joined([memory.matrix, rows])
     # Divided by their norm: squares of large and of small rows stay in range.
-    scaled = P.astype(np.float64) / math.sqrt(total)
+    scaled = cast(P, np.float64) / math.sqrt(total)
     spectrum, U = eigh_descending(scaled @ scaled.T)
     spectrum = np.maximum(spectrum[: P.shape[1]], 0.0)
     kept, cut = shrink_uniform(spectrum, memory.sketch_size)
     removed = spectrum.copy()
     removed[: len(kept)] -= kept
     # Both scales are at most one, so small eigenvalues, which are rounding, do no harm.
-    images = U[:, : len(spectrum)].T.astype(P.dtype) @ P
+    dtype = precision(P)
+    with full_precision(P):
+        images = cast(U[:, : len(spectrum)].T, dtype) @ P
     parts = np.where(spectrum > 0, spectrum, 1.0)
-    keep, lose = kept > 0, removed > 0
-    matrix = images[: len(kept)][keep] * np.sqrt(kept / parts[: len(kept)])[keep, None]
-    rest = images[lose] * np.sqrt(removed / parts)[lose, None]
+    keep, lose = np.flatnonzero(kept > 0), np.flatnonzero(removed > 0)
+    scales = np.sqrt(kept / parts[: len(kept)])[keep, None], np.sqrt(removed / parts)[lose, None]
+    matrix = images[like(keep, P)] * like(scales[0], P)
+    rest = images[like(lose, P)] * like(scales[1], P)
     step = Ledger(
         squared_norm=gained,
         shrinkage=cut * total,
         kept_loss=cut * total,
         largest_loss=cut * total,
-        allowance=rounding_allowance(float(np.finfo(P.dtype).eps), float(spectrum[0]) * total),
+        allowance=rounding_allowance(float(np.finfo(dtype).eps), float(spectrum[0]) * total),
         n_shrinks=1,
     )
     shrunk = replace(
         memory,
-        matrix=matrix.astype(P.dtype),
+        matrix=cast(matrix, dtype),
         eigenvalues=kept[keep] * total,
         ledger=memory.ledger + step,
     )
-    return shrunk, rest.astype(P.dtype)
+    return shrunk, cast(rest, dtype)

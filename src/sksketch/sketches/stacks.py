@@ -7,6 +7,7 @@ solvers see only the methods that both have.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -21,23 +22,30 @@ from sksketch.arrays.linalg import (
     orthonormal_columns,
     orthonormal_rows,
 )
+from sksketch.arrays.namespace import (
+    cast,
+    copied,
+    empty,
+    joined,
+    like,
+    on_device,
+    precision,
+    squared_norms,
+)
 from sksketch.arrays.sparse import SparseRows, whole_lines
+from sksketch.sketches.loss_products import CheapProducts, LossOperator, loss_products
 
 # A cold start looks at this many sketch sizes of rows first.
 WARM_UP = 2
 
-# Single precision perturbs the loss by about this much of the largest eigenvalue.
-SINGLE_NOISE = 2e-6
-
 # Squared norms whose squares are far from the ends of single precision.
 MODERATE = 1e-10, 1e10
 
+# Inverses of smaller squares could overflow.
+SMALLEST_SQUARE = 1e-300
+
 # The Gram matrix resolves directions down to about 1e-5 of the largest singular value.
 GRAM_RESOLUTION = 1e-10
-
-# Rows of a verification product: still in cache when its second half reads them again, and
-# within the size for which OpenBLAS has kernels that do not repack them.
-CHUNK_ENTRIES = 1 << 16
 
 # A cold start with sparse rows makes one more product with P'P for each of these numbers of
 # columns: the more there are, the further are chance directions from the right ones.
@@ -52,7 +60,7 @@ class Projection(NamedTuple):
     @property
     def eps(self) -> float:
         """Size of a rounding."""
-        return float(np.finfo(self.rows.dtype).eps)
+        return float(np.finfo(precision(self.rows)).eps)
 
     def gram(self) -> Array:
         """Return Z Z'."""
@@ -60,16 +68,8 @@ class Projection(NamedTuple):
 
     def combined(self, C: Array, dtype: np.dtype[Any]) -> Array:
         """Return C Z in a precision in which its rows can be orthogonal."""
-        return np.asarray(C.astype(dtype) @ self.rows.astype(dtype, copy=False))
-
-
-class LossOperator(NamedTuple):
-    """Products with P'P - B'B, divided by ``scale`` and perturbed by at most ``noise``."""
-
-    apply: Callable[[Array], Array]
-    dtype: type[np.floating[Any]]
-    scale: float
-    noise: float
+        product: Array = cast(C, dtype) @ cast(self.rows, dtype)
+        return product
 
 
 class DenseStack:
@@ -114,12 +114,13 @@ class DenseStack:
     @functools.cached_property
     def matrix(self) -> Array:
         """P itself."""
-        return np.concatenate([self.kept, self.rows])
+        both: Array = joined([self.kept, self.rows])
+        return both
 
     def gram(self) -> Array:
         """Return P P'; the part of the kept rows is diagonal and, in float64, known."""
         n_kept = len(self.kept)
-        if self.rows.dtype != np.float64 or not n_kept:
+        if on_device(self.rows) or self.rows.dtype != np.float64 or not n_kept:
             return gram(self.matrix)
         G = np.empty((self.n_rows, self.n_rows))
         G[:n_kept, :n_kept] = np.diag(self._eigenvalues)
@@ -131,18 +132,20 @@ class DenseStack:
 
     def combined(self, C: Array) -> Array:
         """Return C P."""
-        return np.asarray(C.astype(self.rows.dtype) @ self.matrix)
+        product: Array = cast(C, precision(self.rows)) @ self.matrix
+        return product
 
     def start(self, size: int) -> Array:
         """Return unit rows to start from: the kept ones, or directions of the first rows."""
         if len(self.kept) >= size:
             return unit_rows(self.kept)
         # A few more than will be kept, which mostly saves the second pass of a cold start.
-        P = np.concatenate([self.kept, self.rows[: WARM_UP * size]])
+        P = joined([self.kept, self.rows[: WARM_UP * size]])
         spectrum, U = eigh_descending(gram(P))
         wanted = size + size // 3
-        keep = spectrum[:wanted] > GRAM_RESOLUTION * max(spectrum[0], 0.0)
-        return unit_rows(U[:, :wanted][:, keep].T.astype(P.dtype) @ P)
+        # They come largest first.
+        n_clear = np.count_nonzero(spectrum[:wanted] > GRAM_RESOLUTION * max(spectrum[0], 0.0))
+        return unit_rows(cast(U[:, :n_clear].T, precision(P)) @ P)
 
     def width(self, n_directions: int) -> int:
         """Return how many directions cost no more than so many."""
@@ -152,12 +155,10 @@ class DenseStack:
         """Yield Y'P where Y spans P ``start'``: a cheap one, then one in full precision."""
         n_kept = len(self.kept)
         kept, rows = self._single
-        T = np.empty((len(start), self.n_rows), dtype=self.rows.dtype)
-        T[:, :n_kept] = start @ kept.T
-        T[:, n_kept:] = (rows @ start.T).T
-        Y = orthonormal_rows(T)
-        if self.rows.dtype == np.float64 and self._single_scale == 1.0:
-            single = Y.astype(np.float32)
+        T = joined([start @ kept.T, (rows @ start.T).T], axis=1)
+        Y = orthonormal_rows(cast(T, precision(self.rows)))
+        if precision(self.rows) == np.float64 and self._single_scale == 1.0:
+            single = cast(Y, np.float32)
             Z = single[:, n_kept:] @ rows
             Z += single[:, :n_kept] @ kept
             yield Projection(Z)
@@ -165,25 +166,31 @@ class DenseStack:
         Z += Y[:, :n_kept] @ self.kept
         yield Projection(Z)
 
-    def loss_operators(self, matrix: Array, lost: float, largest: float) -> Iterator[LossOperator]:
+    def loss_operators(self, matrix: Array, lost: float) -> Iterator[LossOperator]:
         """Yield products with P'P - B'B for B = ``matrix``: the cheap ones, then the exact."""
-        kept, rows = self._single
-        apply = _loss_products(kept, rows, self._cast(matrix), 1.0)
-        yield LossOperator(apply, np.float32, self._single_scale**-2, SINGLE_NOISE * largest)
+        scale = self._single_scale**2
+        cheap = CheapProducts(self.kept, self._single[1], matrix, scale)
+        yield LossOperator(cheap, 1.0 / scale, lambda: cheap.noise() / scale)
         # Divided by its trace the matrix has norm at most one: no overflow, no underflow.
-        apply = _loss_products(self.kept, self.rows, matrix, 1.0 / lost)
-        yield LossOperator(apply, np.float64, lost, 0.0)
+        lost = max(lost, SMALLEST_SQUARE)
+        apply = loss_products(self.kept, self.rows, matrix, 1.0 / lost)
+        yield LossOperator(apply, lost)
 
     @functools.cached_property
     def _single_scale(self) -> float:
         moderate = MODERATE[0] < self.squared_norm < MODERATE[1]
-        return 1.0 if moderate else float(1.0 / np.sqrt(self.squared_norm))
+        return 1.0 if moderate else 1.0 / math.sqrt(max(self.squared_norm, SMALLEST_SQUARE))
 
     @functools.cached_property
     def _single(self) -> tuple[Array, Array]:
-        return self._cast(self.kept), self._cast(self.rows, self._scratch(len(self.rows)))
+        scratch = None if on_device(self.rows) else self._scratch(len(self.rows))
+        return self._cast(self.kept), self._cast(self.rows, scratch)
 
     def _cast(self, rows: Array, out: Array | None = None) -> Array:
+        if on_device(rows) or (rows.dtype == np.float32 and self._single_scale == 1.0):
+            scaled = rows if self._single_scale == 1.0 else rows * self._single_scale
+            single: Array = cast(scaled, np.float32)
+            return single
         out = np.empty(rows.shape, dtype=np.float32) if out is None else out
         if self._single_scale == 1.0:
             np.copyto(out, rows, casting="same_kind")
@@ -211,7 +218,7 @@ class SparseStack:
     def gram(self) -> Array:
         """Return P P'."""
         n_dense = len(self.dense)
-        G = np.empty((self.n_rows, self.n_rows))
+        G: Array = empty((self.n_rows, self.n_rows), self.dense, np.float64)
         G[:n_dense, :n_dense] = gram(self.dense)
         G[n_dense:, n_dense:] = self.rows.gram()
         G[:n_dense, n_dense:] = self.rows.products(self.dense)
@@ -223,8 +230,9 @@ class SparseStack:
         n_dense = len(self.dense)
         total = self.rows.combined(C[:, n_dense:])
         if n_dense:
-            total += C[:, :n_dense] @ self.dense
-        return total.astype(self.rows.dtype, copy=False)
+            total += C[:, :n_dense] @ cast(self.dense, np.float64)
+        combined: Array = cast(total, self.rows.dtype)
+        return combined
 
     def start(self, size: int) -> Array:
         """Return the dense rows at unit length; where they are too few, chance has to do."""
@@ -243,28 +251,29 @@ class SparseStack:
         extra = 0 if len(self.dense) else sum(self.n_features > n for n in MANY_COLUMNS)
         for _ in range(1 + extra):
             W = self._normal(V)
-            W /= W.dtype.type(self.squared_norm)
+            W /= self.squared_norm
             V = orthonormal_columns(W)
-        V = V.astype(np.float64, copy=False)
+        V = cast(V, np.float64)
         W = self._normal(V)
         W /= self.squared_norm
-        yield Projection(np.sqrt(self.squared_norm) * nystrom_rows(V, W))
+        yield Projection(float(np.sqrt(self.squared_norm)) * nystrom_rows(V, W))
 
-    def loss_operators(self, matrix: Array, lost: float, largest: float) -> Iterator[LossOperator]:
+    def loss_operators(self, matrix: Array, lost: float) -> Iterator[LossOperator]:
         """Yield products with P'P - B'B for B = ``matrix``."""
-        B = matrix.astype(np.float64, copy=False)
+        B, lost = cast(matrix, np.float64), max(lost, SMALLEST_SQUARE)
 
         def apply(W: Array) -> Array:
-            image = self._normal(_columns(W / lost, W.dtype)).T[: len(W)]
-            return np.asarray(image - (W @ B.T / lost) @ B)
+            image: Array = self._normal(_columns(W / lost, precision(W))).T[: len(W)]
+            lost_image: Array = image - (W @ B.T / lost) @ B
+            return lost_image
 
-        yield LossOperator(apply, np.float64, lost, 0.0)
+        yield LossOperator(apply, lost)
 
     def _normal(self, V: Array) -> Array:
         """Return P'P V."""
         W = self.rows.normal(V)
         if len(self.dense):
-            dense = self.dense.astype(V.dtype, copy=False)
+            dense = cast(self.dense, precision(V))
             W += dense.T @ (dense @ V)
         return W
 
@@ -274,6 +283,12 @@ Stack = DenseStack | SparseStack
 
 def unit_rows(matrix: Array) -> Array:
     """Return the rows that are not zero at unit length, in single precision."""
+    if on_device(matrix):
+        lengths = np.sqrt(squared_norms(matrix))
+        chosen = matrix[like(np.flatnonzero(lengths), matrix)]
+        unit = cast(chosen, np.float64) / like(lengths[lengths > 0][:, None], matrix)
+        single: Array = cast(unit, np.float32)
+        return single
     rows = matrix.astype(np.float64, copy=False)
     lengths = np.sqrt(np.vecdot(rows, rows))
     nonzero = lengths > 0
@@ -282,23 +297,10 @@ def unit_rows(matrix: Array) -> Array:
 
 def _columns(rows: Array, dtype: np.dtype[Any]) -> Array:
     """Return the transpose in ``dtype``, with zero columns up to whole cache lines."""
+    if on_device(rows):
+        columns: Array = copied(cast(rows, dtype).T)
+        return columns
     V = aligned_empty((rows.shape[1], whole_lines(len(rows))), dtype)
     V[:, : len(rows)] = rows.T
     V[:, len(rows) :] = 0.0
     return V
-
-
-def _loss_products(
-    kept: Array, rows: Array, matrix: Array, scale: float
-) -> Callable[[Array], Array]:
-    """Return W -> scale W (P'P - B'B) for P = [kept; rows], reading the rows once."""
-    step = max(4, CHUNK_ENTRIES // rows.shape[1])
-
-    def apply(W: Array) -> Array:
-        image = (scale * (W @ kept.T)) @ kept - (scale * (W @ matrix.T)) @ matrix
-        for start in range(0, len(rows), step):
-            piece = rows[start : start + step]
-            image += (scale * (W @ piece.T)) @ piece
-        return np.asarray(image)
-
-    return apply

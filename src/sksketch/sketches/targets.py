@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.arrays.namespace import to_numpy
 from sksketch.arrays.rows import LARGEST_SQUARED_NORM
 
 
@@ -30,7 +31,7 @@ def check_same(shape: tuple[int, ...] | None, earlier: tuple[int, ...] | None) -
 def as_targets(targets: Any, weights: Array | None, n_rows: int, dtype: np.dtype[Any]) -> Array:
     """Return targets as numbers that ``dtype`` can hold, scaled like their rows."""
     try:
-        values = np.asarray(targets)
+        values = to_numpy(targets)
     except ValueError:
         raise ValueError(
             f"could not read a {type(targets).__name__} as targets; give one number, or equally "

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import squared_norm
+from sksketch.arrays.namespace import cast, like, namespace, precision
 from sksketch.arrays.random import stream
-from sksketch.arrays.rows import dense_chunks
+from sksketch.arrays.rows import dense_chunks, squared_row_norms
 from sksketch.arrays.sparse import nonzero_rows
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State
@@ -132,7 +133,7 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         if sp.issparse(rows):
             pieces = dense_chunks(nonzero_rows(rows), rows.dtype)
         else:
-            pieces = iter([rows[rows.any(axis=1)]])
+            pieces = iter([rows[namespace(rows).any(rows != 0, axis=1)]])
         for piece in pieces:
             for block in self._buffer.fill(piece):
                 self._first, removed = self._split(block)
@@ -145,14 +146,16 @@ class TwoLevelFrequentDirections(ShrinkSketch):
 
     def _sampled(self, first: Memory, removed: Array) -> Array:
         """Return a sample of the removed rows with their Gram matrix as its mean."""
-        rows = removed.astype(np.float64, copy=False)
-        energies = np.vecdot(rows, rows)
+        if not len(removed):
+            return removed
+        energies = squared_row_norms(removed, np.dtype(np.float64))
         share = first.lost_mass / self._second.sketch_size
         chances = np.minimum(1.0, SAMPLING_RATE * energies / share) if share > 0 else energies
-        draws = stream(self.seed, "second level", first.ledger.n_shrinks).random(len(rows))
-        keep = draws < chances
-        scaled: Array = removed[keep] / np.sqrt(chances[keep, None])
-        return scaled.astype(removed.dtype)
+        draws = stream(self.seed, "second level", first.ledger.n_shrinks).random(len(energies))
+        keep = np.flatnonzero(draws < chances)
+        roots = like(np.sqrt(chances[keep, None]), removed)
+        scaled: Array = cast(removed[like(keep, removed)] / roots, precision(removed))
+        return scaled
 
     # Merging
 
@@ -163,9 +166,9 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         # Kept and waiting rows are rows like any others; what shrinking them removes comes to
         # the second level after its own merge.
         self._second.merge(other._second)
-        theirs = other._first.matrix.astype(self.dtype, copy=False)
+        theirs = cast(other._first.matrix, self.dtype)
         self._first = self._first.with_losses_of(replace(other._first, matrix=theirs))
-        self._take(other._buffer.rows.astype(self.dtype, copy=False))
+        self._take(cast(other._buffer.rows, self.dtype))
         self._take(theirs)
 
     # Reading
@@ -181,7 +184,9 @@ class TwoLevelFrequentDirections(ShrinkSketch):
             first, removed = self._first, None
             if len(self._buffer.rows):
                 first, removed = self._split(self._buffer.rows)
+            first = first.beside(first.eigenvalues)
             second = self._second._whole(removed)
+            second = second.beside(second.eigenvalues)
             memory = _stacked(first, second, self.sample)
             read = self._sampled_answer if self.sample else self._certain_answer
             self._cached = memory, read(memory, first, second)
@@ -250,7 +255,7 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         meta |= self._first.numbers()
         arrays = self._first.arrays()
         if self.n_features is not None:
-            arrays["buffer"] = self._buffer.rows.copy()
+            arrays["buffer"] = self._buffer.saved()
         state = State(self.kind, self.version, meta, arrays)
         return state.with_inner("second", self._second.state())
 

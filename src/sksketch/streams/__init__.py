@@ -10,6 +10,7 @@ from sksketch.streams.blocks import (
     reblock,
 )
 from sksketch.streams.open import open_rows
+from sksketch.streams.parts import Part, divide
 from sksketch.streams.source import RowSource
 
 __all__ = [
@@ -17,8 +18,10 @@ __all__ = [
     "Block",
     "BlockSource",
     "IterableSource",
+    "Part",
     "RowSource",
     "as_source",
+    "divide",
     "open_rows",
     "reblock",
     "spare_memory",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import ZipFile
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,9 +14,17 @@ from sksketch._typing import Array
 from sksketch.exceptions import SourceError
 from sksketch.streams.blocks import BLOCK_BYTES, ArraySource, BlockSource, IterableSource
 from sksketch.streams.columns import Choice
-from sksketch.streams.files import fingerprint
+from sksketch.streams.files import blamed, fingerprint
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Piece, WholePieces, digest, is_sparse, skip_rows
+from sksketch.streams.source import (
+    Division,
+    Piece,
+    Stretch,
+    WholePieces,
+    digest,
+    is_sparse,
+    skip_rows,
+)
 
 SPARSE_NAMES = ("data", "indices", "indptr", "shape")
 
@@ -141,6 +149,20 @@ class NpyReader(WholePieces):
                 yield Piece(*self._selection.apply(X, y), place)
             first += size
 
+    def division(self) -> Division:
+        """Return every row, in steps of a block."""
+        if self._y is not None:
+            raise SourceError(f"{self._files[0]}: targets in memory can not be cut; store them")
+        step = max(1, BLOCK_BYTES // (8 * max(1, self._selection.n_features)))
+        return Division(
+            [
+                Stretch(file, start, min(step, size - start))
+                for file, size in zip(self._files, self._sizes, strict=True)
+                for start in range(0, size, step)
+            ],
+            {},
+        )
+
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""
         parts = [] if self._y is None else [self._y]
@@ -149,13 +171,8 @@ class NpyReader(WholePieces):
 
 
 def _map(file: Path) -> Array:
-    try:
+    with blamed(file, "cut short or not an array of numbers", "save it again"):
         rows = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        reason = str(error).splitlines()[0]
-        raise SourceError(
-            f"{file}: cut short or not an array of numbers ({reason[:120]}); save it again"
-        ) from None
     if not isinstance(rows, np.ndarray) or rows.ndim != 2 or rows.dtype.kind not in "biuf":
         about = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else "others"
         raise SourceError(f"{file}: holds {about}; save a 2-D array of numbers")
@@ -168,15 +185,11 @@ def npz_reader(file: Path, choice: Choice) -> ArrayReader:
     Arrays ``data``, ``indices``, ``indptr`` and ``shape`` are a CSR matrix, and so is what
     scipy saves. Else the rows are the array ``X``, or the only one with two dimensions.
     """
-    try:
-        with np.load(file, allow_pickle=False) as saved:
-            arrays = {name: saved[name] for name in saved.files}
-    except (ValueError, EOFError, OSError, BadZipFile, AttributeError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise SourceError(
-            f"{file}: cut short or not an .npz file of numbers; save it again"
-        ) from None
+    with (
+        blamed(file, "cut short or not an .npz file of numbers", "save it again"),
+        ZipFile(file) as saved,
+    ):
+        arrays = {name.removesuffix(".npy"): _npz_member(saved, name) for name in saved.namelist()}
     name, target = None, choice.target
     if isinstance(target, str):
         if target not in arrays:
@@ -190,8 +203,17 @@ def npz_reader(file: Path, choice: Choice) -> ArrayReader:
     return ArrayReader(X, chosen, kind=str(file), names=names)
 
 
+def _npz_member(saved: ZipFile, name: str) -> Array:
+    with saved.open(name) as member:
+        array = np.lib.format.read_array(member, allow_pickle=False)
+        # Read to the end, where the checksum is compared; numpy stops before it.
+        if member.read():
+            raise ValueError(f"the array {name} is longer than it says")
+    return np.asarray(array)
+
+
 def _npz_rows(file: Path, arrays: dict[str, Array]) -> Any:
-    try:
+    with blamed(file, "the sparse arrays do not fit together", "save them again"):
         if "format" in arrays and "shape" in arrays:
             return sp.load_npz(file).tocsr()
         if all(name in arrays for name in SPARSE_NAMES):
@@ -199,8 +221,6 @@ def _npz_rows(file: Path, arrays: dict[str, Array]) -> Any:
             rows = sp.csr_array((data, indices, indptr), shape=tuple(int(n) for n in shape))
             rows.check_format(full_check=True)
             return rows
-    except ValueError as error:
-        raise SourceError(f"{file}: the sparse arrays do not fit together ({error})") from None
     tables = [name for name, array in arrays.items() if array.ndim == 2]
     chosen = "X" if "X" in tables else tables[0] if len(tables) == 1 else None
     if chosen is None:

@@ -91,10 +91,17 @@ def _codes(column: Any, categories: list[Any], name: str, place: Place) -> Array
     if strange.any():
         row = int(np.argmax(strange))
         raise SourceError(
-            f"{place(row)}: column {name!r} has the value {str(column[row])!r}, which is not "
+            f"{place(row)}: column {name!r} has the value {_shown(column[row])!r}, which is not "
             "among its categories; add it to categories"
         )
     return np.asarray(found)
+
+
+def _shown(value: Any) -> str:
+    try:
+        return str(value)
+    except UnicodeDecodeError:
+        return "bytes that are no text"
 
 
 class ArrowReader(WholePieces):

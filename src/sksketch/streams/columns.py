@@ -14,6 +14,8 @@ from sksketch.exceptions import SourceError
 
 # Less than blocks of arrays have: while reading ahead, four of them are in memory.
 TABLE_BYTES = 4 * 2**20
+# Every column of a block costs a call, so blocks of very many columns have more bytes.
+WIDE_ROWS, WIDE_BYTES = 1024, 64 << 20
 
 
 class Field(NamedTuple):
@@ -78,10 +80,22 @@ class Layout:
         if not self.n_features:
             raise SourceError(f"{where}: no column is left for the features; choose columns")
 
+    def pinned(self) -> dict[str, Any]:
+        """Return the options that choose the same columns of another file."""
+        names = [self._fields[i].name for i in self._targets]
+        return {
+            "columns": [self._fields[i].name for i in self._features],
+            "target": names if self._several else names[0] if names else None,
+            "categories": {self._fields[i].name: v for i, v in self.categories.items()} or None,
+            "one_hot": None,
+            "dtype": str(self.dtype),
+        }
+
     @property
     def block_rows(self) -> int:
         """Rows that fill a block."""
-        return max(1, TABLE_BYTES // (self.n_features * self.dtype.itemsize))
+        row_bytes = self.n_features * self.dtype.itemsize
+        return max(1, TABLE_BYTES // row_bytes, min(WIDE_ROWS, WIDE_BYTES // row_bytes))
 
     def assemble(self, columns: Sequence[Array], n_rows: int) -> tuple[Array, Array | None]:
         """Lay columns side by side.
@@ -154,7 +168,7 @@ class Layout:
         if what == "column":
             advice = "leave it out with columns=[...], or pass one_hot=True and its categories"
         raise SourceError(
-            f"{self._where}: {what} {field.name!r} is not numeric ({field.kind}); {advice}"
+            f"{self._where}: {what} {field.name[:40]!r} is not numeric ({field.kind}); {advice}"
         )
 
     def _names_of(self, position: int) -> list[str]:

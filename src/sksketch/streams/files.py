@@ -9,8 +9,11 @@ import hashlib
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any, NamedTuple
+from zipfile import BadZipFile
 
 from sksketch.exceptions import SourceError
 
@@ -37,6 +40,12 @@ FORMATS = {
 }
 # The formats of text, which may be compressed and may come from the standard input.
 TEXT_FORMATS = ("csv", "svmlight", "vw")
+
+# What the libraries that parse files raise when the bytes are not what they expect.
+_PARSER_ERRORS = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
+    *(SyntaxError, TypeError, ValueError, BadZipFile, TokenError, zlib.error),
+)
 
 
 class TextBlock(NamedTuple):
@@ -126,6 +135,21 @@ def _facts(path: Path) -> list[Any]:
     return [path.name, about.st_size, about.st_mtime_ns, found]
 
 
+@contextmanager
+def blamed(where: Any, complaint: str, advice: str) -> Iterator[None]:
+    """Turn what a library says about damaged bytes into one sentence that names the place."""
+    try:
+        yield
+    except SourceError:
+        raise
+    except _PARSER_ERRORS as error:
+        # A seek to nowhere comes from a wrong offset in the file; other codes are the system's.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise SourceError(f"{where}: {complaint} ({reason}); {advice}") from None
+
+
 def text_blocks(file: Path | None, quotes: bool = False) -> Iterator[TextBlock]:
     """Give a text file, gzip or not, in blocks of whole lines; None is the standard input.
 
@@ -189,6 +213,10 @@ def _open(file: Path | None) -> Any:
         return os.fdopen(0, "rb", buffering=0, closefd=False)
     with file.open("rb") as raw:
         zipped = raw.read(2) == b"\x1f\x8b"
+    if file.suffix == ".gz" and not zipped:
+        raise SourceError(
+            f"{file}: the name says gzip and the content does not; fetch it again, or rename it"
+        )
     return gzip.open(file, "rb") if zipped else file.open("rb")
 
 

@@ -12,6 +12,8 @@ from sksketch._typing import Array
 from sksketch.exceptions import SourceError
 
 MISSING = ("error", "mean", "drop")
+# Left to whoever gets the rows.
+UNCHECKED = "unchecked"
 
 
 class Missing:
@@ -33,6 +35,8 @@ class Missing:
 
     def resolve(self, X: Any, y: Any, place: Callable[[int], str]) -> tuple[Any, Any, int, int]:
         """Return rows and targets without NaN, the values that were missing, the rows dropped."""
+        if self._mode == UNCHECKED:
+            return X, y, 0, 0
         if sp.issparse(X):
             self._check_sparse(X, place)
             holes = None
@@ -60,7 +64,7 @@ class Missing:
         self, holes: Any, names: list[str] | None, what: str, place: Callable[[int], str]
     ) -> None:
         row, column = np.argwhere(np.reshape(holes, (len(holes), -1)))[0]
-        label = f"{what} {column}" if names is None else f"{what} {names[column]!r}"
+        label = f"{what} {column}" if names is None else f"{what} {names[column][:40]!r}"
         advice = "drop" if what == "target" else "mean' or 'drop"
         raise SourceError(f"{place(int(row))}: missing value in {label}; pass missing='{advice}'")
 

@@ -14,7 +14,7 @@ from sksketch.streams.arrow import as_field, batch_columns, load_pyarrow
 from sksketch.streams.columns import Choice, Layout
 from sksketch.streams.files import fingerprint
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Piece, Place
+from sksketch.streams.source import Division, Piece, Place, Stretch
 
 # Column chunks are read through buffers of this size, or a whole row group would be held.
 BUFFER_BYTES = 2**15
@@ -124,7 +124,7 @@ class ParquetReader:
 
         with _explained(file, label):
             opened = _open(file)
-            whole = self._is_better_whole(opened.metadata, groups)
+            whole = self._is_better_whole(opened, groups)
         decoded = (self._by_columns if whole else self._side_by_side)(opened, stretch, label)
         for columns in decoded:
             n_rows, step = len(columns[0]), self._layout.block_rows
@@ -140,18 +140,23 @@ class ParquetReader:
                 "write the file again"
             )
 
-    def _is_better_whole(self, metadata: Any, groups: range) -> bool:
+    def _is_better_whole(self, opened: Any, groups: range) -> bool:
         """Say whether all rows of some row groups are to be decoded at once."""
-        held = rows = 0
-        for group in map(metadata.row_group, groups):
+        found = [opened.metadata.row_group(group) for group in groups]
+        whole = sum(group.num_rows for group in found) * self._row_bytes
+        if whole <= WHOLE_BYTES:
+            return True
+        held = 0
+        for number, group in zip(groups, found, strict=True):
+            # Reading a row refuses a damaged column; only to look at one would end the process.
+            next(opened.iter_batches(1, row_groups=[number], columns=self._names), None)
             side_by_side = sum(
                 _bytes_to_decode(group.column(k))
                 for k in range(group.num_columns)
                 if group.column(k).path_in_schema in self._wanted
             )
-            held, rows = max(held, side_by_side), rows + group.num_rows
-        whole = rows * self._row_bytes
-        return whole <= max(WHOLE_BYTES, min(held, MOST_WHOLE_BYTES))
+            held = max(held, side_by_side)
+        return bool(whole <= min(held, MOST_WHOLE_BYTES))
 
     def _side_by_side(self, opened: Any, stretch: _Stretch, label: str) -> Iterator[list[Array]]:
         """Decode all columns of a block, then the next block."""
@@ -191,6 +196,15 @@ class ParquetReader:
             columns += batch_columns(batch, self._layout, place, start)
         yield columns
 
+    def division(self) -> Division:
+        """Return the row groups."""
+        top: dict[Path, int] = {}
+        stretches = []
+        for stretch in self._stretches:
+            first = stretch.first_row - top.setdefault(stretch.file, stretch.first_row)
+            stretches.append(Stretch(stretch.file, first, stretch.n_rows))
+        return Division(stretches, self._layout.pinned())
+
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""
         return {"kind": "parquet", "n_rows": self.n_rows, "files": fingerprint(self._files)}
@@ -222,7 +236,7 @@ def _explained(file: Path, group: str = "") -> Iterator[None]:
     pa = load_pyarrow()
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__

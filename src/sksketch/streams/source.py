@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +14,7 @@ import scipy.sparse as sp
 from sksketch._typing import Array
 from sksketch.exceptions import SourceError
 from sksketch.streams.blocks import Block, reblock
-from sksketch.streams.missing import MISSING, Missing
+from sksketch.streams.missing import MISSING, UNCHECKED, Missing
 from sksketch.streams.prefetch import read_ahead
 
 DIGEST_BYTES = 4 * 2**20
@@ -78,6 +80,50 @@ class WholePieces:
         return piece
 
 
+class Stretch(NamedTuple):
+    """Rows of one file that can be read without those before them; None is all to its end."""
+
+    file: Path
+    first_row: int
+    n_rows: int | None
+
+
+class Division(NamedTuple):
+    """Where rows can be cut, and how to open each part as the whole was opened."""
+
+    stretches: list[Stretch]
+    options: dict[str, Any]
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """A reader of files that can be read in parts."""
+
+    def division(self) -> Division:
+        """Return where the rows can be cut."""
+
+
+class _Between(WholePieces):
+    """Some rows of another reader."""
+
+    def __init__(self, reader: Reader, start: int, stop: int) -> None:
+        self._whole, self._start, self._stop = reader, start, stop
+        self.n_features, self.n_targets = reader.n_features, reader.n_targets
+        self.feature_names, self.target_names = reader.feature_names, reader.target_names
+        self.n_rows, self.ahead = stop - start, reader.ahead
+
+    def read(self, start_row: int) -> Iterator[Piece]:
+        left = self.n_rows - start_row
+        for X, y, place in map(self._whole.finish, self._whole.read(self._start + start_row)):
+            yield Piece(X[:left], None if y is None else y[:left], place)
+            left -= X.shape[0]
+            if left <= 0:
+                return
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {**self._whole.fingerprint(), "rows": [self._start, self._stop]}
+
+
 class RowSource:
     """Rows from a file, table or iterable, block by block; built by `open_rows`.
 
@@ -139,7 +185,7 @@ class RowSource:
         if start_row < 0 or (known is not None and start_row > known):
             raise ValueError(f"cannot go on after row {start_row} of {known}; give 0 to {known}")
         self.n_missing = self.n_dropped = 0
-        again = self.missing != "error"
+        again = self.missing not in ("error", UNCHECKED)
         pieces = self._reader.read(0 if again else start_row)
         if self._in_background:
             pieces = read_ahead((piece for piece in pieces), self._reader.ahead)
@@ -159,6 +205,27 @@ class RowSource:
                 yield Block(X[skip:], None if y is None else y[skip:])
         if n_skip:
             raise SourceError(f"the source ended {n_skip} rows before the row to go on from")
+
+    def unchecked(self) -> RowSource:
+        """Return the same rows without a look for missing values, if those would be an error.
+
+        For users that look themselves, as sketches do.
+        """
+        source = copy.copy(self)
+        source.missing = UNCHECKED if self.missing == "error" else self.missing
+        return source
+
+    def between(self, start: int, stop: int) -> RowSource:
+        """Return the rows from ``start`` up to ``stop`` as a source of their own."""
+        part = copy.copy(self)
+        part._reader = _Between(self._reader, start, stop)
+        return part
+
+    def division(self) -> Division:
+        """Return where the rows can be cut; `SourceError` if they only come from the start."""
+        if not isinstance(self._reader, Divisible):
+            raise SourceError(f"{self!r} can not be cut into parts; give files of rows")
+        return self._reader.division()
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that tell these rows from others, to check before going on.

@@ -22,7 +22,7 @@ from sksketch.streams.files import (
     text_blocks,
 )
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Piece, WholePieces, skip_rows
+from sksketch.streams.source import Division, Piece, Stretch, WholePieces, skip_rows
 
 COMPLAINTS = {
     2: "the label {!r} is not a number",
@@ -134,6 +134,11 @@ class SvmlightReader(WholePieces):
             f"{where}: index {index} is beyond the {self.n_features} features, counted from "
             f"{self._base}; pass a larger n_features"
         )
+
+    def division(self) -> Division:
+        """Return whole files."""
+        options = {"n_features": self.n_features, "zero_based": not self._base}
+        return Division([Stretch(file, 0, None) for file in self._files or []], options)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""

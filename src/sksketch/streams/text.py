@@ -15,7 +15,7 @@ from sksketch.streams.arrow import as_field, batch_columns, load_pyarrow
 from sksketch.streams.columns import Choice, Field, Layout
 from sksketch.streams.files import INPUT_IS_READ, TextBlock, fingerprint, name_of, text_blocks
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Piece, WholePieces, skip_rows
+from sksketch.streams.source import Division, Piece, Stretch, WholePieces, skip_rows
 
 # What stands for a missing value in a column of numbers.
 NO_VALUE = ("", "NA", "N/A", "n/a", "#N/A", "#NA", "NaN", "nan", "-nan", "NULL", "null")
@@ -212,11 +212,16 @@ class CsvReader(WholePieces):
             for i in at:
                 if not _is_number(row[i]):
                     return SourceError(
-                        f"{where}: column {names[i]!r} holds {row[i][:40]!r}, which is not a "
+                        f"{where}: column {names[i][:40]!r} holds {row[i][:40]!r}, which is not a "
                         "number; repair the line or leave the column out"
                     )
         reason = " ".join(otherwise.split())[:120]
         return SourceError(f"{name_of(file)}, from line {block.first_line} on: {reason}")
+
+    def division(self) -> Division:
+        """Return whole files."""
+        options = {"header": self._header, "delimiter": self._delimiter, **self._layout.pinned()}
+        return Division([Stretch(file, 0, None) for file in self._files or []], options)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""

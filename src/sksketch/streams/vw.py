@@ -23,7 +23,7 @@ from sksketch.streams.files import (
     text_blocks,
 )
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Piece, WholePieces, skip_rows
+from sksketch.streams.source import Division, Piece, Stretch, WholePieces, skip_rows
 
 # As many as Vowpal Wabbit has unless it is told otherwise.
 N_FEATURES = 2**18
@@ -91,6 +91,11 @@ class VwReader(WholePieces):
             X = sp.csr_array((data.astype(self._dtype, copy=False), indices, indptr), shape=shape)
             X.sum_duplicates()
             yield Piece(X, labels if self.n_targets else None, place)
+
+    def division(self) -> Division:
+        """Return whole files."""
+        stretches = [Stretch(file, 0, None) for file in self._files or []]
+        return Division(stretches, {"n_features": self.n_features})
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""

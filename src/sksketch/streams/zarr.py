@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from sksketch.exceptions import SourceError
 from sksketch.streams.arrays import Selection
 from sksketch.streams.blocks import BLOCK_BYTES
 from sksketch.streams.columns import Choice
-from sksketch.streams.files import fingerprint
+from sksketch.streams.files import blamed, fingerprint
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Piece, WholePieces, digest
+from sksketch.streams.source import Division, Piece, Stretch, WholePieces, digest
 
 SPARSE_MEMBERS = ("data", "indices", "indptr")
 
@@ -42,19 +43,19 @@ class ZarrReader(WholePieces):
     def __init__(self, store: Any, choice: Choice) -> None:
         self._path = Path(store) if isinstance(store, str | Path) else None
         self._where = str(self._path or "the Zarr store")
-        node = _open(self._path) if self._path else store
-        is_array = _is_array(node)
-        annotated = not is_array and "X" in node
-        self._rows = node["X"] if annotated else node
-        self._dense = _is_array(self._rows)
-        self.n_rows, width = self._shape()
-        names = _names(node, "var") if annotated else None
+        target = choice.target
         self._y: Array | None = None
         self.target_names = None
-        target = choice.target
-        if isinstance(target, str):
-            self._y, self.target_names = self._annotation(node, target), [target]
-        elif target is not None and np.ndim(target) and len(target) == self.n_rows:
+        with self._blamed():
+            node = _open(self._path) if self._path else store
+            annotated = not _is_array(node) and "X" in node
+            self._rows = node["X"] if annotated else node
+            self._dense = _is_array(self._rows)
+            self.n_rows, width = self._shape()
+            names = _names(node, "var") if annotated else None
+            if isinstance(target, str):
+                self._y, self.target_names = self._annotation(node, target), [target]
+        if target is not None and np.ndim(target) and len(target) == self.n_rows:
             self._y = np.asarray(target)
         left = Choice(
             _by_name(choice.columns, names, self._where),
@@ -70,6 +71,10 @@ class ZarrReader(WholePieces):
         self.n_targets = len(self._selection.targets)
         if self._y is not None:
             self.n_targets = 1 if self._y.ndim == 1 else self._y.shape[1]
+
+    def _blamed(self, start: int = 0, stop: int = 0) -> AbstractContextManager[None]:
+        where = f"{self._where}, rows {start} to {stop}" if stop else self._where
+        return blamed(where, "damaged or not a Zarr store", "check the path or write it again")
 
     def _shape(self) -> tuple[int, int]:
         if self._dense:
@@ -111,7 +116,8 @@ class ZarrReader(WholePieces):
         while start < self.n_rows:
             # Whole chunks, counted from the top: a chunk is unpacked as a whole.
             stop = min(self.n_rows, (start // step + 1) * step)
-            X = self._rows[start:stop] if self._dense else self._csr(start, stop)
+            with self._blamed(start, stop):
+                X = self._rows[start:stop] if self._dense else self._csr(start, stop)
             y = None if self._y is None else self._y[start:stop]
 
             def place(i: int, start: int = start) -> str:
@@ -145,6 +151,15 @@ class ZarrReader(WholePieces):
             ) from None
         return X
 
+    def division(self) -> Division:
+        """Return blocks of whole chunks."""
+        if self._path is None:
+            raise SourceError("an open Zarr store can not be sent to others; give its path")
+        step = self._step()
+        starts = range(0, self.n_rows, step)
+        cuts = [Stretch(self._path, start, min(step, self.n_rows - start)) for start in starts]
+        return Division(cuts, {})
+
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the store: its files, or its first rows where it has none."""
         facts = {"kind": "zarr", "shape": list(self._shape()), "chosen": self._selection.features}
@@ -164,11 +179,8 @@ def is_store(source: Any) -> bool:
 
 def _open(path: Path) -> Any:
     zarr = load_zarr()
-    try:
+    with blamed(path, "not a Zarr store", "check the path"):
         return zarr.open(str(path), mode="r")
-    except (ValueError, KeyError, zarr.errors.BaseZarrError, OSError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise SourceError(f"{path}: not a Zarr store ({reason}); check the path") from None
 
 
 def _is_array(node: Any) -> bool:

@@ -1,0 +1,88 @@
+"""Products with what a shrink of dense rows lost: P'P - B'B for P = [kept rows; new rows]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.arrays.linalg import squared_norm
+from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, on_device
+
+# Single precision perturbs a product with rows by about this much of their largest eigenvalue,
+# of which few probes may see only half.
+SINGLE_NOISE = 4e-6
+
+# Rows of a verification product: still in cache when its second half reads them again, and
+# within the size for which OpenBLAS has kernels that do not repack them.
+CHUNK_ENTRIES = 1 << 16
+
+
+class LossOperator(NamedTuple):
+    """Products with P'P - B'B, divided by ``scale`` and perturbed by at most ``noise()``.
+
+    The noise is known once a first product with normal probes of unit length is made.
+    """
+
+    apply: Callable[[Array], Array]
+    scale: float
+    noise: Callable[[], float] = lambda: 0.0
+
+
+class CheapProducts:
+    """W -> scale W (P'P - B'B) with the new rows in single precision, already scaled.
+
+    What was kept before and what is kept now are large and cancel, so they are in double
+    precision: the noise is that of the new rows alone, however long the stream was before.
+    """
+
+    def __init__(self, kept: Array, rows: Array, matrix: Array, scale: float) -> None:
+        self._kept, self._matrix = cast(kept, np.float64), cast(matrix, np.float64)
+        self._rows, self._scale = rows, scale
+        self._length: float | None = None
+
+    def __call__(self, W: Array) -> Array:
+        """Return the product with rows W."""
+        K, B, rows = self._kept, self._matrix, self._rows
+        image: Array = (W @ K.T) @ K - (W @ B.T) @ B
+        image *= self._scale
+        single = cast(W, np.float32)
+        product = 0.0 * single
+        # A device is fastest with all rows at once.
+        step = max(len(rows), 1) if on_device(rows) else max(4, CHUNK_ENTRIES // rows.shape[1])
+        for start in range(0, len(rows), step):
+            piece = rows[start : start + step]
+            product += (single @ piece.T) @ piece
+        if self._length is None:
+            self._length = float(np.sqrt(squared_norm(product)))
+        image += cast(product, np.float64)
+        return image
+
+    def noise(self) -> float:
+        """Return the noise of a product.
+
+        For normal probes W of length one, |W R'R| is the root of trace((R'R)^2) / n_features on
+        average, which is at least the largest eigenvalue of R'R over the root of n_features.
+        """
+        assert self._length is not None
+        return SINGLE_NOISE * self._length * float(np.sqrt(self._rows.shape[1]))
+
+
+def loss_products(
+    kept: Array, rows: Array, matrix: Array, scale: float
+) -> Callable[[Array], Array]:
+    """Return W -> scale W (P'P - B'B) for P = [kept; rows] in double precision."""
+    entries = DEVICE_ENTRIES if on_device(rows) else CHUNK_ENTRIES
+    step = max(4, entries // rows.shape[1])
+
+    def apply(W: Array) -> Array:
+        K, B = cast(kept, np.float64), cast(matrix, np.float64)
+        image: Array = (scale * (W @ K.T)) @ K - (scale * (W @ B.T)) @ B
+        for start in range(0, len(rows), step):
+            piece = cast(rows[start : start + step], np.float64)
+            image += (scale * (W @ piece.T)) @ piece
+        return image
+
+    return apply

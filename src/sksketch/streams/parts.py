@@ -1,0 +1,89 @@
+"""Parts of a source that can be read apart, described so plainly that they can be sent away."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from sksketch.exceptions import SourceError
+from sksketch.streams.blocks import Block
+from sksketch.streams.open import open_rows
+from sksketch.streams.source import RowSource, Stretch
+
+# A part has about this much as float64: the same parts whoever reads them, however many do.
+PART_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of one file, and how to open it."""
+
+    file: str
+    options: dict[str, Any]
+    first_row: int = 0
+    # None for all rows to the end of the file.
+    n_rows: int | None = None
+
+    def blocks(self) -> Iterator[Block]:
+        """Give the rows of this part."""
+        source = open_rows(self.file, **self.options, read_ahead=False)
+        if self.n_rows is not None:
+            source = source.between(self.first_row, self.first_row + self.n_rows)
+        return source.blocks()
+
+
+def divide(source: RowSource, options: dict[str, Any]) -> list[Part]:
+    """Cut an open source into parts: a file, or stretches of a large one.
+
+    Parameters
+    ----------
+    source : RowSource
+        Of files.
+    options : dict
+        With which `open_rows` has opened it.
+
+    Returns
+    -------
+    list of Part
+        In the order of the rows.
+    """
+    if source.missing == "mean":
+        raise SourceError(
+            "missing='mean' takes the mean of all rows above, which parts do not know; drop or "
+            "fill the rows before"
+        )
+    division = source.division()
+    if not division.stretches:
+        raise SourceError("the standard input can not be cut into parts; give files")
+    if len(division.stretches) == 1 and division.stretches[0].n_rows is None:
+        raise SourceError(
+            f"{division.stretches[0].file}: one file of text can only be read from its start; "
+            "give several files, or Parquet, .npy or Zarr, to read parts at once"
+        )
+    opening = {**options, **division.options}
+    most_rows = max(1, PART_BYTES // (8 * source.n_features))
+    by_file = groupby(division.stretches, key=lambda stretch: stretch.file)
+    return [part for file, found in by_file for part in _parts(file, found, opening, most_rows)]
+
+
+def _parts(
+    file: Path, stretches: Iterator[Stretch], options: dict[str, Any], most_rows: int
+) -> Iterator[Part]:
+    """Put stretches of a file together until they make a part."""
+    # Whoever reads it may stand elsewhere.
+    name = os.path.abspath(file)
+    first, rows = 0, 0
+    for stretch in stretches:
+        if stretch.n_rows is None:
+            yield Part(name, options)
+            return
+        if rows and rows + stretch.n_rows > most_rows:
+            yield Part(name, options, first, rows)
+            first, rows = stretch.first_row, 0
+        rows += stretch.n_rows
+    if rows:
+        yield Part(name, options, first, rows)
