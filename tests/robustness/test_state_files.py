@@ -1,0 +1,72 @@
+"""Saved files that were damaged or forged: refused, or read as what they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sksketch
+from robustness import children, damage, forging
+
+
+def test_damaged_and_forged_files_do_no_harm(tmp_path, full, tally):
+    n_damaged, n_forged = (400, 200) if full else (12, 6)
+    found = children.outcomes("forging", str(tmp_path), str(n_damaged), str(n_forged))
+    for (how, outcome), n in found.items():
+        tally(f"{how} state files", {outcome: n})
+    assert found["damaged", "refused"] > 0.99 * n_damaged * len(forging.GOLDEN)
+
+
+@pytest.mark.parametrize("path", forging.GOLDEN[::8], ids=lambda path: path.stem)
+def test_every_byte_counts(path, tmp_path, full, tally):
+    data = bytearray(path.read_bytes())
+    target = tmp_path / "a.sks"
+    found = Counter()
+    for position in range(0, len(data), 1 if full else 41):
+        data[position] ^= 1 << position % 8
+        target.write_bytes(data)
+        data[position] ^= 1 << position % 8
+        with pytest.raises(sksketch.StateFormatError):
+            sksketch.load(target)
+        found["refused"] += 1
+    tally("state files with one bit flipped", found)
+
+
+def test_a_damaged_checkpoint_stops_the_run_and_stays(tmp_path, full, tally):
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    path = tmp_path / "run.sks"
+    pca = sksketch.StreamingPCA(2)
+    sksketch.fit_stream(pca, X, checkpoint=path, progress=False)
+    good = path.read_bytes() if path.exists() else b""
+    if not good:
+        # A finished run leaves none; one that was cut short does.
+        sksketch.drive.checkpoints.Checkpoint(path, pca, {}).write(pca, 60)
+        good = path.read_bytes()
+    found = Counter()
+    for seed in range(1000 if full else 40):
+        bad = damage.spoil(good, seed)
+        path.write_bytes(bad)
+        with pytest.raises(sksketch.StateFormatError):
+            sksketch.fit_stream(sksketch.StreamingPCA(2), X, checkpoint=path, progress=False)
+        assert path.read_bytes() == bad
+        found["refused"] += 1
+    tally("damaged checkpoints", found)
+
+
+def test_nothing_in_a_file_is_run(tmp_path):
+    # A pickle that would make a file when loaded, under the name of a state.
+    mark = tmp_path / "mark"
+    text = f"cposix\nsystem\n(S'touch {mark}'\ntR."
+    for name in ("a.sks", "b.npy", "c.npz"):
+        path = tmp_path / name
+        path.write_bytes(text.encode())
+        with pytest.raises(ValueError, match=r"a\.sks|b\.npy|c\.npz"):
+            sksketch.load(path) if name == "a.sks" else sksketch.open_rows(path)
+    objects = tmp_path / "objects.npy"
+    np.save(objects, np.array([[Path, print]], dtype=object))
+    with pytest.raises(sksketch.SourceError, match="objects"):
+        sksketch.open_rows(objects)
+    assert not mark.exists()
