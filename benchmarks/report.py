@@ -1,0 +1,122 @@
+"""Run all comparisons of speed and write one report: ratios to peers and how far they spread.
+
+report.json has versions, every ratio and all that the scripts wrote; report.md has the tables,
+with a list of the cases that we lose. A script without JSON is kept as it was printed. Two
+reports are compared by compare.py. See benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import _runs
+from _ratios import Ratio, rates, ratios
+
+HERE = Path(__file__).resolve().parent
+SPEED = ("dense", "sparse", "memory", "kernels", "io", "ridge", "online", "reduction", "kernel")
+SCRIPTS = {name: HERE / "speed" / f"{name}.py" for name in (*SPEED, "dask")}
+SCRIPTS["scale_sim"] = HERE / "scale_sim.py"
+HEAD = ("case", "ours", "peer", "peer's time over ours", "least", "most", "runs")
+
+
+def main() -> None:
+    options = parse()
+    options.results.mkdir(parents=True, exist_ok=True)
+    facts = _runs.versions()
+    print("\n".join(f"{name:15}{value}" for name, value in facts.items()))
+    scripts = {}
+    for name in options.only:
+        print(f"\nrunning {name} ...", flush=True)
+        scripts[name] = one(name, options)
+        print(scripts[name]["printed"])
+        if failure := scripts[name]["failure"]:
+            print(f"{name} FAILED: {failure}", flush=True)
+    report = {"versions": facts, "quick": options.quick, "scripts": scripts}
+    (options.results / "report.json").write_text(json.dumps(report, indent=1))
+    (options.results / "report.md").write_text(text(report))
+    print(losses(scripts))
+    print("wrote report.json and report.md")
+    sys.exit(1 if any(found["failure"] for found in scripts.values()) else 0)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, a minute or two")
+    parser.add_argument("--only", nargs="+", choices=SCRIPTS, metavar="NAME", help="of these")
+    parser.add_argument("--results", type=Path, help="folder (benchmarks/results, quick/ in it)")
+    options = parser.parse_args()
+    standard = HERE / "results"
+    options.results = options.results or (standard / "quick" if options.quick else standard)
+    options.only = options.only or list(SCRIPTS)
+    return options
+
+
+def one(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Run one script; return what it printed and wrote, and the ratios in it."""
+    arguments = ["--quick"] if options.quick else []
+    written = options.results / f"speed-{name}.json"
+    written.unlink(missing_ok=True)
+    if '"--json"' in SCRIPTS[name].read_text():
+        arguments += ["--json", str(written)]
+    done = _runs.run(SCRIPTS[name], arguments)
+    results = json.loads(written.read_text()) if written.exists() else {}
+    written.unlink(missing_ok=True)
+    figures = results.get("results", results)
+    return {
+        "command": done.command,
+        "seconds": round(done.seconds, 1),
+        "failure": done.failure,
+        "ratios": [asdict(found) for found in ratios(figures)],
+        "rates": dict(rates(figures)),
+        "printed": done.printed,
+        "results": results,
+    }
+
+
+def row(found: dict[str, Any]) -> tuple[object, ...]:
+    spread = ("-", "-")
+    if found["runs"] > 1:
+        spread = f"{found['low']:.2f}", f"{found['high']:.2f}"
+    names = found["where"], found["ours"], found["peer"]
+    return *names, f"{found['ratio']:.2f}", *spread, found["runs"]
+
+
+def text(report: dict[str, Any]) -> str:
+    """Return the report as Markdown."""
+    parts = ["# Speed beside peers"]
+    if report["quick"]:
+        parts.append("Small sizes: the ratios show that the scripts work, not what they gain.")
+    parts.append(_runs.markdown(("what", "version"), list(report["versions"].items())))
+    parts += ["## Cases that we lose", losses(report["scripts"])]
+    for name, found in report["scripts"].items():
+        parts += [f"## {name}", f"`{found['command']}`, {found['seconds']:.0f} s"]
+        if found["failure"]:
+            parts.append(f"**Failed**: {found['failure']}")
+        if found["ratios"]:
+            parts.append(_runs.markdown(HEAD, [row(ratio) for ratio in found["ratios"]]))
+        if found["rates"]:
+            lines = [(path, f"{value:.4g}") for path, value in found["rates"].items()]
+            parts.append(_runs.markdown(("rate or ratio", "value"), lines))
+        parts.append(_runs.fenced(found["printed"] or "nothing was printed"))
+    return "\n\n".join(parts) + "\n"
+
+
+def losses(scripts: dict[str, dict[str, Any]]) -> str:
+    """Return the cases in which a peer takes less time, the worst first."""
+    every = [(name, Ratio(**r)) for name, found in scripts.items() for r in found["ratios"]]
+    lost = sorted(((n, r) for n, r in every if r.ratio < 1.0), key=lambda pair: pair[1].ratio)
+    said = f"A peer takes less time in {len(lost)} of {len(every)} comparisons. "
+    said += "Its error may be larger, and it may need all rows at once: see the tables as printed."
+    if not lost:
+        return said
+    lines = [(name, *row(asdict(ratio))) for name, ratio in lost]
+    return f"{said}\n\n{_runs.markdown(('script', *HEAD), lines)}"
+
+
+if __name__ == "__main__":
+    main()
