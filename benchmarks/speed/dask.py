@@ -200,10 +200,14 @@ def compare(two: Any, sizes: tuple[int, int, int]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small partitions, one round")
+    parser.add_argument("--partitions", type=int, default=24)
+    parser.add_argument("--rows", type=int, default=5_000, help="rows of a partition")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-peers", action="store_true", help="only one and two workers")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    sizes = (4, 500, 200) if options.quick else (24, 5_000, 1_000)
-    n_rounds = 1 if options.quick else 5
+    sizes = (4, 500, 200) if options.quick else (options.partitions, options.rows, 1_000)
+    n_rounds = 1 if options.quick else options.rounds
     n_parts, n_rows, n_features = sizes
     print(
         f"{n_parts} partitions of {n_rows:,} x {n_features:,} made on the workers, "
@@ -212,7 +216,7 @@ def main() -> None:
     )
     with cluster(1) as one, cluster(2) as two:
         scaled = scaling(one, two, sizes, n_rounds)
-        peers = compare(two, sizes)
+        peers = {} if options.no_peers else compare(two, sizes)
     head = f"{'StreamingSVD':30}{'seconds':>9}{'busy':>9}{'MB/worker':>11}"
     print(f"\n{head}{'clock':>10}{'processor':>11}")
     names = ("one worker", "two workers, the same rows", "two workers, twice the rows")
