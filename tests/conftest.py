@@ -13,7 +13,7 @@ _COMMON = {
     "database": None,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
-settings.register_profile("default", max_examples=15, **_COMMON)
+settings.register_profile("default", max_examples=25, **_COMMON)
 settings.register_profile("thorough", max_examples=400, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

@@ -104,20 +104,24 @@ def test_answers_scale_with_the_rows(name, tally):
     make = laws.SKETCHES[name]
     if laws.initial_ridge(make()):
         pytest.skip("a fixed ridge does not scale with the rows")
-    one = make().update(X).summary()
+    first = make().update(X)
+    one = first.summary()
+    # Subspace iteration is in single precision where that holds the rows.
+    rough = "subspace iteration" in first.plan()
+    digits, bound_digits = (1e-7, 1e-4) if rough else (1e-9, 1e-6)
     for scale in SCALES:
         # A power of two: the digits stay the same.
         factor = 2.0 ** np.round(np.log2(scale))
         sketch = make().update(factor * X)
         summary = sketch.summary()
         np.testing.assert_allclose(
-            # The block solver iterates in single precision where that holds the rows.
             summary.to_dense() / factor / factor,
             one.to_dense(),
             rtol=0,
-            atol=1e-7 * one.squared_norm,
+            atol=digits * one.squared_norm,
         )
-        assert summary.error_bound / factor / factor == pytest.approx(one.error_bound, rel=1e-4)
+        bound = summary.error_bound / factor / factor
+        assert bound == pytest.approx(one.error_bound, rel=bound_digits)
         tally("extreme values", {"scaled, the same answer": 1})
 
 

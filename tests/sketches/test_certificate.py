@@ -1,7 +1,5 @@
 """The certificate against dense truth, for every rule and read-out, over many drawn streams."""
 
-import os
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -11,8 +9,7 @@ import zoo
 from sksketch import Centered, ExactCovariance, FrequentDirections
 from sksketch.sketches.certificate import Certificate, certify
 
-# All of them by make soak; as many as a change needs otherwise.
-N_STREAMS = 210 if os.environ.get("SKSKETCH_SOAK") else 70
+N_STREAMS = 210
 
 
 def random_options(rng, **fixed):

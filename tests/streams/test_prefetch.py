@@ -127,5 +127,5 @@ def test_memory_is_flat(tmp_path, dictionary):
     assert (rows, more_rows) == (400_000, 800_000)
     # One row group is 61 MiB, of which two are held: one is used while the next is decoded.
     assert many < (300 if dictionary else 180)
-    # Whether there were two at a time is chance where there are few.
-    assert many < few + 75
+    # Where there are few, it is chance whether two are ever held together.
+    assert many < max(few, 2 * 61) + 40

@@ -94,9 +94,15 @@ class DeviceCSR:
         n_rows, n_features = self.shape
         order = xp.argsort(self.indices, stable=True)
         row_of = like(np.repeat(np.arange(n_rows), np.diff(self.indptr)), self.indices)
-        counts = np.bincount(to_numpy(self.indices), minlength=n_features)
-        starts = like(np.concatenate([[0], np.cumsum(counts)]), self.indices)
+        columns = like(np.arange(n_features + 1), self.indices, precision(self.indices))
+        starts = xp.searchsorted(self.indices[order], columns)
         return self.data[order], row_of[order], starts, (n_features, n_rows)
+
+    def squared_norms(self) -> Array:
+        """Return the squared norm of every row in float64, in numpy."""
+        squares = cast(self.data, np.float64) ** 2
+        ones = like(np.ones((self.shape[1], 1)), self.data)
+        return to_numpy(self.with_data(squares).times(ones))[:, 0]
 
 
 def on_host(rows: Any) -> Any:

@@ -10,7 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
-from sksketch.arrays.device_sparse import DeviceCSR, as_device_csr, is_sparse_on_device
+from sksketch.arrays.device_sparse import (
+    DeviceCSR,
+    as_device_csr,
+    is_sparse_on_device,
+    on_host,
+)
 from sksketch.arrays.namespace import (
     cast,
     dtype_name,
@@ -191,8 +196,7 @@ def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
         if on_device(rows):
             norms = squared_norms(rows)
         elif isinstance(rows, DeviceCSR):
-            # The squares are as many as the entries, and the host sums them in order.
-            return squared_row_norms(rows.on_host(), dtype)
+            norms = rows.squared_norms()
         elif sp.issparse(rows):
             norms = np.zeros(rows.shape[0])
             # Sums between the starts of rows that have entries.
@@ -212,6 +216,7 @@ def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def _complaint(rows: Any, dtype: np.dtype[Any]) -> str:
+    rows = on_host(rows)
     if on_device(rows):
         # Only the first bad row is looked at.
         norms = squared_norms(rows)

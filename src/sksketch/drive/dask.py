@@ -21,7 +21,8 @@ from sksketch.drive.shards import (
     partition_error,
     shard_template,
 )
-from sksketch.drive.workers import learn_part, name_features
+from sksketch.drive.stream import name_features
+from sksketch.drive.workers import learn_part
 from sksketch.exceptions import PartitionError
 from sksketch.sketches import Sketch
 from sksketch.streams import Part, RowSource

@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
 from sksketch.drive.shards import Rows
+from sksketch.streams.blocks import stacked
 
 PACKAGES = ("dask", "dask_expr")
 
@@ -142,17 +142,6 @@ def first_rows(parts: Parts, n_rows: int) -> Any:
 
 def _head(X: Any, n_rows: int) -> Any:
     return _joined(X)[:n_rows]
-
-
-def stacked(blocks: list[Any]) -> Any:
-    """Return blocks of rows, all of one kind, one below the other."""
-    if len(blocks) == 1:
-        return blocks[0]
-    if any(map(sp.issparse, blocks)):
-        return sp.vstack(blocks, format="csr")
-    if isinstance(blocks[0], np.ndarray):
-        return np.concatenate(blocks)
-    return nw.concat([nw.from_native(block) for block in blocks]).to_native()
 
 
 # Answers

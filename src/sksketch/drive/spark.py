@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sksketch.drive.dask_rows import stacked
 from sksketch.drive.shards import (
     FAN_IN,
     Rows,
@@ -25,6 +24,7 @@ from sksketch.drive.shards import (
 from sksketch.exceptions import PartitionError
 from sksketch.persistence import from_bytes, to_bytes
 from sksketch.sketches import Sketch
+from sksketch.streams.blocks import stacked
 from sksketch.streams.spark_vectors import (
     SHARD_SCHEMA,
     Columns,

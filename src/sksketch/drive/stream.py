@@ -120,10 +120,18 @@ def fit_stream(
     ):
         blocks = _passes(rows, n_done, n_passes, model, device)
         run.all_rows(blocks, n_done, n_rows, report, callbacks)
-    if rows.feature_names is not None and not steps and not isinstance(model, Sketch):
-        # Only now: the blocks are bare arrays, and scikit-learn would miss their names.
-        model.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
+    if not steps:
+        name_features(model, rows)
     return estimator
+
+
+def name_features(model: Any, rows: RowSource) -> None:
+    """Give a fitted estimator the names of its columns.
+
+    Only now: the blocks are bare arrays, and scikit-learn would miss their names.
+    """
+    if rows.feature_names is not None and not isinstance(model, Sketch):
+        model.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
 
 
 def _room_for_reading(rows: RowSource) -> AbstractContextManager[Any]:

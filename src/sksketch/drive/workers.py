@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-import numpy as np
-
-from sksketch.drive.dask_rows import stacked
 from sksketch.drive.progress import Progress, reporting
 from sksketch.drive.shards import (
     FAN_IN,
@@ -25,9 +22,10 @@ from sksketch.drive.shards import (
     merge_shards,
     shard_template,
 )
+from sksketch.drive.stream import name_features
 from sksketch.exceptions import PartitionError
-from sksketch.sketches import Sketch
 from sksketch.streams import Part, RowSource
+from sksketch.streams.blocks import stacked
 
 T = TypeVar("T")
 
@@ -87,12 +85,6 @@ def fit_workers(
         fit_parts(estimator, len(parts), learn, lambda n: first_rows(parts, n))
     name_features(estimator, source)
     return estimator
-
-
-def name_features(estimator: Any, source: RowSource) -> None:
-    """Give a fitted estimator the names of its columns: parts are bare arrays."""
-    if source.feature_names is not None and not isinstance(estimator, Sketch):
-        estimator.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
 
 
 def learn_part(template: Any, part: Part, index: int, n_parts: int) -> Shard:

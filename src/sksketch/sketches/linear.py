@@ -212,8 +212,8 @@ class LinearSketch(Sketch):
         return self._compact()[:, :n_features]
 
     def _compact(self) -> Any:
-        """Return S [A, b] as a CSR array, where it is held as one."""
-        raise NotImplementedError
+        """Return S [A, b] as a CSR array; those that hold it as one need not build it."""
+        return sp.csr_array(self._product())
 
     @property
     def targets(self) -> Array | None:

@@ -269,10 +269,16 @@ def _join(parts: list[Block]) -> Block:
     targets = [part.y for part in parts if part.y is not None]
     if targets and len(targets) < len(parts):
         raise ValueError("some blocks have targets and some have none; give y with all or none")
-    return Block(_stack([part.X for part in parts]), _stack(targets) if targets else None)
+    return Block(stacked([part.X for part in parts]), stacked(targets) if targets else None)
 
 
-def _stack(parts: list[Any]) -> Any:
+def stacked(parts: list[Any]) -> Any:
+    """Return arrays, sparse rows or data frames, all of one kind, one below the other."""
+    if len(parts) == 1:
+        return parts[0]
     if any(_is_sparse(part) for part in parts):
         return sp.vstack(parts, format="csr")
+    frames = [nw.from_native(part, eager_only=True, pass_through=True) for part in parts]
+    if isinstance(frames[0], nw.DataFrame):
+        return nw.concat(frames).to_native()
     return array_namespace(*parts).concat(parts, axis=0)
