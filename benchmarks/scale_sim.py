@@ -24,7 +24,7 @@ import numpy as np
 from sksketch import FrequentDirections
 from sksketch.arrays.linalg import one_blas_thread
 from sksketch.persistence import to_bytes
-from sksketch.sketches.planning import operations_per_row, rows_between_shrinks
+from sksketch.sketches.planning import operations_per_row
 
 HERE = Path(__file__).resolve().parent
 ALL = 0  # the fan-in of "all at once"
@@ -64,10 +64,10 @@ def measure(n_features: int, size: int, repeats: int) -> Costs:
 
     sketch()
     row = clock(sketch, repeats) / len(X)
-    # As many rows wait as one buffer holds: the largest state, and the longest merge.
-    full = FrequentDirections(size, solver="exact").update(X[: 6 * size - 1])
+    # As many rows wait as may travel: the largest state, and the longest merge.
+    full = FrequentDirections(size, solver="exact").update(X[: 5 * size]).compact()
     parts = [full.copy() for _ in range(8)]
-    merge = clock(lambda: fold([full.copy(), *parts[1:]]), repeats) / (len(parts) - 1)
+    merge = clock(lambda: fold([full.copy(), *parts[1:]]).compact(), repeats) / (len(parts) - 1)
     return Costs(row, merge, len(to_bytes(full.state())))
 
 
@@ -236,11 +236,10 @@ def main() -> None:
             f"{found.state / 1e6:.1f} MB; model / measured {guess.row / found.row:.2f}, "
             f"{guess.merge / found.merge:.2f}, {guess.state / found.state:.2f}"
         )
-    wait = rows_between_shrinks("exact", o.sketch_size, 4 * o.columns)
     print(
         f"carried to {o.columns:,} columns, sketch {o.sketch_size}: {1 / costs.row:,.0f} rows/s, "
         f"a merge {costs.merge:.1f} s, a state {4e-6 * o.columns * o.sketch_size:,.0f} MB of "
-        f"kept rows and up to {4e-6 * o.columns * wait:,.0f} MB of waiting ones"
+        "kept rows and at most as much of waiting ones"
     )
     print("\nthe error after merging, of the squared norm of all rows:")
     print(f"{'shards':>8}{'fan-in':>8}{'error':>11}{'certificate':>13}{'in advance':>12}")

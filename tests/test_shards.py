@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from sksketch import (
+    Centered,
     ExactCovariance,
     FrequentDirections,
     NotMergeableError,
@@ -215,6 +216,25 @@ def test_an_error_names_its_partition():
     wide = learn_shard(ExactCovariance(), [Rows(X[:5])], 0, 2)
     with pytest.raises(PartitionError, match="^partition 1: .* 12 and 4 features"):
         merge_shards(ExactCovariance, [wide, narrow])
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("make", [FrequentDirections, SparseFrequentDirections])
+def test_states_travel_without_waiting_rows(make, sparse):
+    A = np.random.default_rng(3).standard_normal((2_500, 200))
+    A *= A > 0.5 if sparse else 1.0
+    rows = sp.csr_array(A) if sparse else A
+    learned = [
+        learn_shard(Centered(make(8)), [Rows(rows[i::2])], index=i, n_shards=2) for i in range(2)
+    ]
+    merged = merge_tree(Centered, learned)
+    for shard in (*learned, merged):
+        held = sum(array.size for array in shard.state.arrays.values())
+        assert held <= (3 * 8 + 3) * 200
+    centered = A - A.mean(axis=0)
+    found = Centered.from_state(merged.state)
+    error = np.linalg.norm(centered.T @ centered - found.summary().to_dense(), 2)
+    assert 0 < error <= found.error_bound()
 
 
 def test_a_tree_needs_branches():

@@ -41,7 +41,8 @@ class Shard(NamedTuple):
 class Shardable(Protocol):
     """An estimator that can tell whether parts of its rows can be learned apart.
 
-    What it returns has ``_for_shard(index, n_shards)``, a copy for one of the parts.
+    What it returns has ``_for_shard(index, n_shards)``, a copy for one of the parts, and
+    ``_compact()``, which makes the state of one small.
     """
 
     def _shard_template(self) -> Self:
@@ -96,7 +97,7 @@ def learn_shard(template: Any, blocks: Iterable[Rows], index: int, n_shards: int
                 model = _model_for(template, index, n_shards)
             _learn(model, rows)
             n_rows += rows.X.shape[0]
-        state = None if model is None else model.state()
+        state = None if model is None else _state(model)
     return Shard(index, index + 1, n_rows, state)
 
 
@@ -113,6 +114,16 @@ def _learn(model: Any, rows: Rows) -> None:
         return
     weights = {} if rows.weights is None else {"sample_weight": rows.weights}
     model.partial_fit(rows.X, rows.y, **weights)
+
+
+def _state(model: Any) -> State:
+    """Return what travels: as little as can be."""
+    if isinstance(model, Sketch):
+        model.compact()
+    else:
+        model._compact()
+    state: State = model.state()
+    return state
 
 
 def merge_shards(kind: Any, shards: Sequence[Shard]) -> Shard:
@@ -134,7 +145,7 @@ def merge_shards(kind: Any, shards: Sequence[Shard]) -> Shard:
             for shard in filled[1:]:
                 with _named_range(shard):
                     model.merge(kind.from_state(shard.state))
-            state = model.state()
+            state = _state(model)
     n_rows = sum(shard.n_rows for shard in shards)
     return Shard(shards[0].first, shards[-1].stop, n_rows, state)
 

@@ -55,6 +55,10 @@ class SketchEstimator(CallbackSupport, BaseEstimator, ABC):
         twin._shard = (index, n_shards)
         return twin
 
+    def _compact(self) -> None:
+        """Shrink what waits, before the state travels."""
+        self.sketch_.compact()
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
 

@@ -274,6 +274,9 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
         twin._solver.pca._shard = (index, n_shards)
         return twin
 
+    def _compact(self) -> None:
+        self._solver.pca._compact()
+
     # Several passes of a stream
 
     @property

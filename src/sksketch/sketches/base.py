@@ -229,6 +229,14 @@ class Sketch(ABC):
         """
         return self.fresh()
 
+    def compact(self) -> Self:
+        """Shrink rows that wait to be shrunk, where they are more than the sketch itself.
+
+        For a sketch that is to travel: its state becomes no larger than about twice what it
+        keeps. A sketch that goes on where it is has no use for it.
+        """
+        return self
+
     @abstractmethod
     def _answer(self, extra: Any = None) -> Answer:
         """Read the sketch, as if the rows ``extra`` had come as well; changes nothing."""

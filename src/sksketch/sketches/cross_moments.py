@@ -119,6 +119,11 @@ class CrossMoments:
         self._sparse.clear()
         self._sparse_targets.clear()
 
+    def compact(self) -> None:
+        """Add the waiting rows to the sums."""
+        self._flush_dense()
+        self._flush_sparse()
+
     def _with(self, rows: Any, wide: Array) -> Moments:
         """Return the sums after a tile of rows as well."""
         sums = self._sums

@@ -158,6 +158,13 @@ class Regression(Sketch):
         inner = self.sketch.sketch if isinstance(self.sketch, Centered) else self.sketch
         return type(self)(inner.for_shard(index, n_shards), centered=self.centered)
 
+    def compact(self) -> Self:
+        """Let the sketch shrink what waits, and add waiting rows to the moments."""
+        self.sketch.compact()
+        if self._cross is not None:
+            self._cross.compact()
+        return self
+
     def _refusal(self, other: Self) -> str | None:
         if self.centered != other.centered:
             return "only one of the two is centered; build both alike"

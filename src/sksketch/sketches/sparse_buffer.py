@@ -59,6 +59,11 @@ class SparseRowBuffer:
         self.restore(rows, weights)
 
     @property
+    def nnz(self) -> int:
+        """Stored entries of the rows that wait."""
+        return int(self._indptr[self._used])
+
+    @property
     def rows(self) -> Any:
         """The rows that wait, as a CSR array that shares the buffer's memory."""
         indptr = self._indptr[: self._used + 1]
