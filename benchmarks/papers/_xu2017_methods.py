@@ -23,7 +23,10 @@ TAUS = (0.5, 0.9)
 
 @dataclass(frozen=True)
 class Record:
-    """Test error and costs of one method; the gaps are those to the full model's objective."""
+    """Test error and costs of one method; the gaps are those to the full model's objective.
+
+    ``draw`` is the seed of the random operator.
+    """
 
     data: str
     alpha: float
@@ -36,6 +39,7 @@ class Record:
     true_gap: float
     certificate: float
     lemma2: float
+    draw: int = 0
 
 
 def options() -> dict[str, dict[str, Any]]:
@@ -62,8 +66,8 @@ REAL = {
 }
 
 
-def on_synthetic(problem: Problem, alpha: float, size: int) -> Iterator[Record]:
-    """Run every method on one synthetic set; the full model first."""
+def on_synthetic(problem: Problem, alpha: float, size: int, n_draws: int) -> Iterator[Record]:
+    """Run every method on one synthetic set, with several operators; the full model first."""
     X, y = problem.X, problem.y
     shares = np.full(len(y), 1.0 / len(y))
     begun = time.perf_counter()
@@ -73,8 +77,10 @@ def on_synthetic(problem: Problem, alpha: float, size: int) -> Iterator[Record]:
     wrong = float(np.mean(np.sign(problem.X_test @ full.model) != problem.y_test))
     yield Record(problem.name, alpha, FULL, 0, wrong, 0.0, seconds, full.gap, 0.0, full.gap, np.inf)
     for name, chosen in options().items():
-        model = ReducedClassifier(size, alpha=alpha, fit_intercept=False, **chosen)
-        yield measured(problem, model, name, least=least)
+        for draw in range(n_draws):
+            fixed = {"alpha": alpha, "fit_intercept": False, "random_state": draw}
+            model = ReducedClassifier(size, **fixed, **chosen)
+            yield measured(problem, model, name, least=least)
 
 
 def on_real(problem: Problem, sizes: tuple[int, ...], alpha: float) -> Iterator[Record]:
@@ -135,6 +141,7 @@ def measured(
         gap,
         model.objective_gap_bound_,
         model.lemma2_bound_,
+        model.random_state,
     )
 
 

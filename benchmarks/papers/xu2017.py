@@ -28,6 +28,8 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 ALPHAS = (1e-3, 1e-4)
 REAL_ALPHA = 1e-4
 SIZES = (50, 100, 200, 500, 1000)
+# Rows and columns of the synthetic sets, and coordinates.
+FULL_SIZE, QUICK = (100_000, 1_000, 100), (4_000, 120, 20)
 
 
 def main() -> None:
@@ -40,7 +42,8 @@ def main() -> None:
         print("\n".join(f"{name:15}{value}" for name, value in facts.items()))
         if "synthetic" in options.data:
             records = run_synthetic(options)
-            found = claims(Figures(records), full_size=not options.quick)
+            n_test = (QUICK if options.quick else FULL_SIZE)[0] // 10
+            found = claims(Figures(records), n_test=n_test, full_size=not options.quick)
             print("\nclaims on the synthetic sets")
             for claim, verdict in found:
                 print(f"{claim}\n    {verdict}")
@@ -58,6 +61,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="small sizes, no stored data")
     parser.add_argument("--data", help=f"some of synthetic,{','.join(FILES)}")
     parser.add_argument("--sizes", help="coordinates for real rows, for example 50,500")
+    parser.add_argument("--draws", type=int, help="of every operator on synthetic rows (3)")
     parser.add_argument("--output", type=Path, help="folder of pictures and JSON")
     options = parser.parse_args()
     options.output = options.output or (RESULTS / "quick" if options.quick else RESULTS)
@@ -67,14 +71,18 @@ def parse() -> argparse.Namespace:
         parser.error(
             f"no data {', '.join(sorted(unknown))}; there are synthetic, {', '.join(FILES)}"
         )
+    options.draws = options.draws or (1 if options.quick else 3)
     options.sizes = tuple(map(int, options.sizes.split(","))) if options.sizes else SIZES
     return options
 
 
 def run_synthetic(options: argparse.Namespace) -> list[Record]:
     """Run all methods on the three sets; print a table for each."""
-    n_rows, n_features, size = (4_000, 120, 20) if options.quick else (100_000, 1_000, 100)
-    print(f"{n_rows} rows of {n_features} columns and ten of noise, {size} coordinates, seed 0")
+    n_rows, n_features, size = QUICK if options.quick else FULL_SIZE
+    print(
+        f"{n_rows} rows of {n_features} columns and ten of noise, seed 0; {size} coordinates, "
+        f"means over {options.draws} draws of every operator"
+    )
     records: list[Record] = []
     problems = synthetic(n_rows, n_features, seed=0)
     # The first use compiles the loops or loads them.
@@ -82,7 +90,7 @@ def run_synthetic(options: argparse.Namespace) -> list[Record]:
     measured(warm, ReducedClassifier(5), "warm-up")
     for problem in problems:
         for alpha in ALPHAS:
-            new = list(on_synthetic(problem, alpha, size))
+            new = list(on_synthetic(problem, alpha, size, options.draws))
             print(f"\n{problem.name}, lambda {alpha:g}")
             print(table(new), flush=True)
             records += new

@@ -22,8 +22,9 @@ from sksketch.low_rank import LowRankPlusRidge
 from sksketch.streams import Block, BlockSource, as_source, reblock
 
 # Up to here a matrix of n_features ** 2 entries is cheaper than repeated passes.
-DENSE_FEATURES = 512
+DENSE_FEATURES = 2048
 PIECE_ENTRIES = 2**20
+LANCZOS_VECTORS = 40
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -33,8 +34,9 @@ def spectral_error(X: Any, summary: LowRankPlusRidge, *, initial_ridge: float = 
     Parameters
     ----------
     X : array, sparse matrix or BlockSource of n_features columns
-        The rows that the sketch has seen. Above 512 columns they are read
-        once for each Lanczos step, so a source must be able to start over.
+        The rows that the sketch has seen. Above 2048 columns they are read
+        once for each Lanczos step, so a source must be able to start over, and
+        the result is from below, to about six digits.
     summary : LowRankPlusRidge
         The sketch's answer.
     initial_ridge : float
@@ -195,9 +197,21 @@ def _lanczos_norm(source: BlockSource, summary: LowRankPlusRidge, shift: float) 
     seen = math.sqrt(n_features) * float(np.linalg.norm(matvec(start)))
     if seen <= 10 * n_features * EPS * summary.trace():
         return seen
-    operator = LinearOperator(summary.shape, matvec=matvec, dtype=np.float64)
-    values = eigsh(operator, k=1, which="LM", v0=start, tol=1e-10, return_eigenvectors=False)
-    return float(np.abs(values).max())
+
+    def largest(matvec: Any, which: str, tol: float) -> float:
+        operator = LinearOperator(summary.shape, matvec=matvec, dtype=np.float64)
+        n_vectors = min(LANCZOS_VECTORS, n_features)
+        found = eigsh(operator, 1, which=which, v0=start, tol=tol, ncv=n_vectors)[0]
+        return float(np.abs(found).max())
+
+    # The largest and the smallest eigenvalue may be all but opposite, as a half read-out makes
+    # them, and either may be almost zero. So each is looked for alone, and shifted by about the
+    # norm, of which the tolerance is then a part.
+    rough = largest(matvec, "LM", 0.1)
+    ends = (
+        largest(lambda v, s=s: rough * np.ravel(v) + s * matvec(v), "LA", 1e-5) for s in (1, -1)
+    )
+    return max(max(ends) - rough, 0.0)
 
 
 def _append_rows(factor: Array | None, rows: Array) -> Array:
