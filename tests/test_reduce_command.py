@@ -91,3 +91,34 @@ def test_regression_and_random_projections(rows, tmp_path, capsys):
 def test_mistakes_get_one_line(rows, tmp_path, capsys, options, complaint):
     assert main(["reduce", str(rows), *options, "-o", str(tmp_path / "m.sks"), "-q"]) == 2
     assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["nor", "rpdr"])
+def test_a_model_goes_on_from_the_checkpoint_of_its_reduction(rows, tmp_path, capsys, method):
+    whole, cut = tmp_path / "whole.sks", tmp_path / "cut.sks"
+    options = ["--target", "y", "-k", "3", "--method", method, "--power-passes", "1", "-q"]
+    options += ["--every", "100"]
+    assert main(["reduce", str(rows), *options, "-o", str(whole)]) == 0
+    classifier = sksketch.ReducedClassifier(3, method=method, n_power_iter=1)
+    source = sksketch.open_rows(str(rows), target="y")
+
+    def stop(done, _):
+        if done >= 200:
+            raise RuntimeError("stopped")
+
+    checkpoint = tmp_path / "cut.sks.checkpoint"
+    with pytest.raises(RuntimeError, match="stopped"):
+        sksketch.fit_stream(
+            classifier.new_reduction(), source, checkpoint=checkpoint, every=100, progress=stop
+        )
+    assert main(["reduce", str(rows), *options, "-o", str(cut)]) == 0
+    assert not checkpoint.exists()
+    assert cut.read_bytes() == whole.read_bytes()
+
+
+def test_a_reduction_that_has_not_seen_the_class_weights_is_refused(rows):
+    source = sksketch.open_rows(str(rows), target="y")
+    model = sksketch.ReducedClassifier(3, class_weight="balanced")
+    reduction = sksketch.fit_stream(model.new_reduction(), source, progress=False)
+    with pytest.raises(ValueError, match="learned without class_weight"):
+        model.fit_rows(source, reduction=reduction)

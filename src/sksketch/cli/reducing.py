@@ -112,7 +112,11 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
             else:
                 stream(model, source, run)
         else:
-            model = _learner(reducing).fit_rows(source)
+            model = _learner(reducing)
+            model._check_params()
+            reduction = model.new_reduction()
+            stream(reduction, source, run)
+            model.fit_rows(source, reduction=reduction)
     write(Saved(model, source.feature_names), run.output)
     finish(run)
     if reducing.coordinates is not None:

@@ -152,7 +152,7 @@ class ReducedEstimator(CallbackSupport, BaseEstimator, ABC):
         if self.method == "dsrr" and self.loss == "softmax":
             raise ValueError("dsrr has no softmax; take loss='logistic', or method='rpdr'")
 
-    def fit_rows(self, source: Any) -> Self:
+    def fit_rows(self, source: Any, *, reduction: Any = None) -> Self:
         """Learn from rows that do not fit in memory, of which only coordinates are kept.
 
         The rows are read once for the labels, once for the subspace and for each power pass,
@@ -162,6 +162,9 @@ class ReducedEstimator(CallbackSupport, BaseEstimator, ABC):
         ----------
         source : RowSource or anything that `open_rows` takes
             Rows and targets, to be read again and again.
+        reduction : SubspaceReduction or RandomReduction, optional
+            What `new_reduction` gave, fitted to these rows already: by `fit_stream`, which can
+            go on after an interruption. Not with ``class_weight``, which it has not seen.
 
         Returns
         -------
@@ -173,8 +176,12 @@ class ReducedEstimator(CallbackSupport, BaseEstimator, ABC):
         targets, loss = self._targets(labels)
         weights = np.ones(len(labels)) * self._class_weights(labels)
         blocks = from_source(opened, weights)
-        reduction = self._empty_reduction()
-        reduction._fit_blocks(blocks)
+        if reduction is None:
+            reduction = self.new_reduction()._fit_blocks(blocks)
+        elif (weights != 1.0).any():
+            raise ValueError("the reduction was learned without class_weight; drop one of them")
+        elif type(reduction) is SubspaceReduction:
+            reduction.certify(opened)
         problem = self._problem(reduction, blocks, targets, loss, weights, len(labels))
         model = self._solve(problem, float(self.alpha))
         self.n_features_in_ = opened.n_features
@@ -203,7 +210,7 @@ class ReducedEstimator(CallbackSupport, BaseEstimator, ABC):
         if not counts.any():
             raise ValueError("all sample weights are zero, expected some rows to count")
         weights = counts * self._class_weights(labels)
-        reduction = self._empty_reduction()
+        reduction = self.new_reduction()
         blocks = in_memory(rows, weights)
         reduction._fit_blocks(blocks)
         return reduction, self._problem(
@@ -241,7 +248,8 @@ class ReducedEstimator(CallbackSupport, BaseEstimator, ABC):
             bool(self.fit_intercept),
         )
 
-    def _empty_reduction(self) -> Any:
+    def new_reduction(self) -> Any:
+        """Return the reduction that ``method`` asks for, not fitted yet."""
         options: dict[str, Any] = {
             "operator": self.operator,
             "random_state": seed_of(self.random_state),
