@@ -15,11 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import _runs
+from _asked import asked
 from _ratios import Ratio, rates, ratios
 
 HERE = Path(__file__).resolve().parent
-SPEED = ("dense", "sparse", "memory", "kernels", "io", "ridge", "online", "reduction", "kernel")
-SCRIPTS = {name: HERE / "speed" / f"{name}.py" for name in (*SPEED, "dask")}
+SPEED = (
+    *("dense", "sparse", "memory", "kernels", "io", "ridge", "online", "reduction", "kernel"),
+    *("dask", "parquet"),
+)
+SCRIPTS = {name: HERE / "speed" / f"{name}.py" for name in SPEED}
 SCRIPTS["scale_sim"] = HERE / "scale_sim.py"
 HEAD = ("case", "ours", "peer", "peer's time over ours", "least", "most", "runs")
 
@@ -29,17 +33,18 @@ def main() -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     facts = _runs.versions()
     print("\n".join(f"{name:15}{value}" for name, value in facts.items()))
-    scripts = {}
+    scripts: dict[str, Any] = {}
+    report = {"versions": facts, "quick": options.quick, "scripts": scripts}
     for name in options.only:
         print(f"\nrunning {name} ...", flush=True)
         scripts[name] = one(name, options)
         print(scripts[name]["printed"])
         if failure := scripts[name]["failure"]:
             print(f"{name} FAILED: {failure}", flush=True)
-    report = {"versions": facts, "quick": options.quick, "scripts": scripts}
-    (options.results / "report.json").write_text(json.dumps(report, indent=1))
-    (options.results / "report.md").write_text(text(report))
-    print(losses(scripts))
+        # After each, so that a run that is stopped leaves what it has.
+        (options.results / "report.json").write_text(json.dumps(report, indent=1))
+        (options.results / "report.md").write_text(text(report))
+    print(goals(scripts), losses(scripts), sep="\n\n")
     print("wrote report.json and report.md")
     sys.exit(1 if any(found["failure"] for found in scripts.values()) else 0)
 
@@ -92,6 +97,7 @@ def text(report: dict[str, Any]) -> str:
     if report["quick"]:
         parts.append("Small sizes: the ratios show that the scripts work, not what they gain.")
     parts.append(_runs.markdown(("what", "version"), list(report["versions"].items())))
+    parts += ["## What is asked of the figures", goals(report["scripts"])]
     parts += ["## Cases that we lose", losses(report["scripts"])]
     for name, found in report["scripts"].items():
         parts += [f"## {name}", f"`{found['command']}`, {found['seconds']:.0f} s"]
@@ -104,6 +110,16 @@ def text(report: dict[str, Any]) -> str:
             parts.append(_runs.markdown(("rate or ratio", "value"), lines))
         parts.append(_runs.fenced(found["printed"] or "nothing was printed"))
     return "\n\n".join(parts) + "\n"
+
+
+def goals(scripts: dict[str, dict[str, Any]]) -> str:
+    """Return every figure that a script is held to, with the reason of those that fall short."""
+    found = asked(scripts)
+    said = f"{sum(one.met for one in found)} of {len(found)} figures that are asked for are met."
+    if not found:
+        return said
+    lines = [(one.script, one.text, "met" if one.met else f"short: {one.why}") for one in found]
+    return f"{said}\n\n{_runs.markdown(('script', 'figure', 'verdict'), lines)}"
 
 
 def losses(scripts: dict[str, dict[str, Any]]) -> str:

@@ -35,6 +35,8 @@ import numpy as np  # noqa: E402
 from sksketch import StreamingSVD, fit_dask  # noqa: E402
 
 K, SKETCH_SIZE, RANK = 20, 64, 40
+# What is asked of two workers on a quiet machine.
+LEAST_SPEEDUP = 1.7
 
 
 def make_rows(number: int, n_rows: int, n_features: int) -> np.ndarray:
@@ -260,6 +262,10 @@ def main() -> None:
         f"{max(found):.2f}x; with nothing to schedule {statistics.median(limits):.2f}x, "
         f"{min(limits):.2f}x to {max(limits):.2f}x"
     )
+    if not options.quick:
+        strong = scaled["strong_seconds"]
+        verdict = "ok  " if strong >= LEAST_SPEEDUP else "FAIL"
+        print(f"{verdict}  two workers {strong:.2f}x one, at least {LEAST_SPEEDUP}")
     print(f"same bits on one and on two workers: {'yes' if scaled['same_bits'] else 'NO'}")
     print(f"\n{'on two workers':30}{'seconds':>9}{'MB/worker':>11}{'missed':>11}")
     for name, line in peers.items():

@@ -108,8 +108,12 @@ def main() -> None:
         )
     ratios = [read[0] / ours[0] for ours, read in zip(*figures.values(), strict=True)]
     ratio, peak = statistics.median(ratios), max(m for _, m in figures["sksketch ridge"])
-    print(f"\nspeed of the command over pyarrow alone: {ratio:.2f} (asked: {LEAST_SPEED})")
-    print(f"peak memory of the command: {peak:.0f} MB (asked: {MOST_MEGABYTES})")
+    print()
+    for passed, text in (
+        (ratio >= LEAST_SPEED, f"speed over pyarrow alone {ratio:.2f}, at least {LEAST_SPEED}"),
+        (peak < MOST_MEGABYTES, f"peak memory {peak:.0f} MB, under {MOST_MEGABYTES}"),
+    ):
+        print(f"{'ok  ' if passed else 'FAIL'}  {text}")
     if options.json:
         options.json.write_text(json.dumps({"megabytes": size, "ratio": ratio, "peak_mb": peak}))
 

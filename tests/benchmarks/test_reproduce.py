@@ -99,6 +99,24 @@ def test_two_reports_are_shown_side_by_side(tmp_path):
     assert "overlap" in run("compare.py", first, first).stdout
 
 
+def test_what_is_asked_for_is_gathered_with_reasons(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    from _asked import REASONS, asked
+
+    printed = {
+        "parquet": "ok    peak memory 370 MB, under 400\nFAIL  speed over pyarrow alone 0.55",
+        "online": "  FAIL  something new\nok, this is no verdict",
+    }
+    found = asked({name: {"printed": text} for name, text in printed.items()})
+    assert [(one.script, one.met) for one in found] == [
+        ("parquet", False),
+        ("online", False),
+        ("parquet", True),
+    ]
+    assert found[0].why == next(r.why for r in REASONS if r.script == "parquet")
+    assert found[1].why == "no reason is known"
+
+
 def test_ratios_are_found_wherever_methods_are_timed(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     from _ratios import rates, ratios

@@ -1,0 +1,98 @@
+"""What the scripts of speed/ are held to, gathered from what they print, and why some fall short.
+
+A script prints a line "ok    ..." or "FAIL  ..." for every figure that is asked of it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+LINE = re.compile(r"^\s*(ok|FAIL)\s{2,}(.+?)\s*$", re.MULTILINE)
+
+
+class Reason(NamedTuple):
+    """Why the lines of a script in which ``words`` are found may fail."""
+
+    script: str
+    words: str
+    why: str
+
+
+REASONS = (
+    Reason(
+        "dense",
+        r"exact [\d.]+ x IPCA",
+        "at this width the eigenproblem of three sketch sizes costs as much as the products; the "
+        "ratio varies with the machine around what is asked",
+    ),
+    Reason(
+        "dense",
+        r"low_rank_plus_noise.*proj",
+        "beyond the rank of the signal all directions are noise, and a sketch does not tell which "
+        "of them fit these very rows best",
+    ),
+    Reason(
+        "dense",
+        r"proj",
+        "the last components are those that a sketch of twice their number shrinks most; a larger "
+        "sketch_size finds them",
+    ),
+    Reason(
+        "online",
+        r"OjaNewton",
+        "Vowpal Wabbit keeps its sketch in float32 and takes no projection step; ours are in "
+        "float64, and a prediction is held within C",
+    ),
+    Reason(
+        "online",
+        r"River",
+        "one dict at a time costs the interpreter more than the arithmetic, in both libraries",
+    ),
+    Reason(
+        "reduction",
+        r"NOR",
+        "500 directions of the subspace hold less than all words do; nordr, which takes the dual "
+        "model back to all columns, is within the margin",
+    ),
+    Reason(
+        "parquet",
+        r"speed",
+        "reading takes both processors when it is alone, but the sums of the ridge take one of "
+        "them; about two seconds of the run are the start of the interpreter",
+    ),
+    Reason(
+        "dask",
+        r"two workers",
+        "the scheduler and the client have no processor of their own here; what the workers "
+        "reach with nothing to schedule is printed beside it",
+    ),
+)
+
+
+class Asked(NamedTuple):
+    """One figure that was asked for."""
+
+    script: str
+    met: bool
+    text: str
+
+    @property
+    def why(self) -> str:
+        """The reason why it may fall short, if it does."""
+        if self.met:
+            return ""
+        found = (
+            r.why for r in REASONS if r.script == self.script and re.search(r.words, self.text)
+        )
+        return next(found, "no reason is known")
+
+
+def asked(scripts: dict[str, dict[str, Any]]) -> list[Asked]:
+    """Return every figure that the scripts say they are held to, those that fall short first."""
+    found = [
+        Asked(name, verdict == "ok", " ".join(text.split()))
+        for name, script in scripts.items()
+        for verdict, text in LINE.findall(script["printed"])
+    ]
+    return sorted(found, key=lambda one: one.met)
