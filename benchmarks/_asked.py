@@ -46,6 +46,11 @@ REASONS = (
     ),
     Reason(
         "online",
+        r"paper in numpy",
+        "the ratio varies with the machine around what is asked",
+    ),
+    Reason(
+        "online",
         r"River",
         "a step with ten directions is about ten times the arithmetic of River's first-order one",
     ),

@@ -88,6 +88,20 @@ def test_law_3_at_every_moment(name):
 
 
 @each_sketch
+def test_law_3_when_waiting_rows_are_shrunk_before_their_time(name):
+    X = zoo.SHAPES["drifting"](330, 40, seed=3)
+    sketch, rows = laws.SKETCHES[name]().compact(), laws.Rows(40)
+    for piece in zoo.pieces(X, [1, 10, 57, 113, 255, 300]):
+        sketch.update(piece).compact()
+        rows.update(piece, decay=laws.decay(sketch))
+        laws.bound_is_true(sketch, rows.matrix(laws.is_centered(sketch)))
+    assert sketch.n_rows_seen == len(X)
+    sketch._interrupted = True
+    with pytest.raises(RuntimeError, match="interrupted"):
+        sketch.compact()
+
+
+@each_sketch
 def test_law_3_on_the_zoo(name):
     broken = {}
     for animal, X in zoo.named().items():

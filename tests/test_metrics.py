@@ -48,7 +48,7 @@ def test_lanczos_and_the_dense_way_agree(monkeypatch, ridge):
     dense = metrics.spectral_error(X, H)
     monkeypatch.setattr(metrics, "DENSE_FEATURES", 0)
     for rows in (X, sp.csr_array(X), ArraySource(X, batch_rows=7)):
-        assert metrics.spectral_error(rows, H) == pytest.approx(dense, rel=1e-6)
+        assert metrics.spectral_error(rows, H) == pytest.approx(dense, rel=1e-9)
 
 
 @pytest.mark.parametrize("correction", ["none", "half", "full"])

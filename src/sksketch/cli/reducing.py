@@ -113,7 +113,6 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
                 stream(model, source, run)
         else:
             model = _learner(reducing)
-            model._check_params()
             reduction = model.new_reduction()
             stream(reduction, source, run)
             model.fit_rows(source, reduction=reduction)

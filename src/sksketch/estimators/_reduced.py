@@ -180,7 +180,7 @@ class ReducedEstimator(CallbackSupport, BaseEstimator, ABC):
             reduction = self.new_reduction()._fit_blocks(blocks)
         elif (weights != 1.0).any():
             raise ValueError("the reduction was learned without class_weight; drop one of them")
-        elif type(reduction) is SubspaceReduction:
+        elif isinstance(reduction, SubspaceReduction):
             reduction.certify(opened)
         problem = self._problem(reduction, blocks, targets, loss, weights, len(labels))
         model = self._solve(problem, float(self.alpha))
@@ -250,6 +250,7 @@ class ReducedEstimator(CallbackSupport, BaseEstimator, ABC):
 
     def new_reduction(self) -> Any:
         """Return the reduction that ``method`` asks for, not fitted yet."""
+        self._check_params()
         options: dict[str, Any] = {
             "operator": self.operator,
             "random_state": seed_of(self.random_state),

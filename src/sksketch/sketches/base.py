@@ -235,7 +235,15 @@ class Sketch(ABC):
         For a sketch that is to travel: its state becomes no larger than about twice what it
         keeps. A sketch that goes on where it is has no use for it.
         """
+        self._require_whole()
+        if self.n_features is not None:
+            self._interrupted = True
+            self._shrink_waiting()
+            self._interrupted = False
         return self
+
+    def _shrink_waiting(self) -> None:  # noqa: B027  (most have nothing to do)
+        """Do that; a sketch in which few rows wait, or none, leaves them."""
 
     @abstractmethod
     def _answer(self, extra: Any = None) -> Answer:

@@ -225,14 +225,12 @@ class FrequentDirections(ShrinkSketch):
         self._buffer.clear()
         self._sparse.clear()
 
-    def compact(self) -> Self:
-        """Shrink rows that wait to be shrunk, where they are more than the sketch itself."""
+    def _shrink_waiting(self) -> None:
         n_features = self._memory.matrix.shape[1]
         waiting = len(self._buffer.rows) * n_features + self._sparse.nnz
         if self._exact is None and waiting > self._memory.sketch_size * n_features:
             self._cached = None
             self._flush()
-        return self
 
     def _with_block(self, rows: SparseRows) -> Memory:
         """All that is remembered, and a block of a wrapper's."""

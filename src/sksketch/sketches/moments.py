@@ -171,13 +171,11 @@ class Centered(Sketch):
             self._flush(SparseRows.plain(self._sparse.rows), self._sparse.weights)
             self._sparse.clear()
 
-    def compact(self) -> Self:
-        """Center the waiting tile and let the wrapped sketch shrink what waits."""
+    def _shrink_waiting(self) -> None:
         self._cached = None
         self._flush_dense()
         self._flush_sparse()
         self.sketch.compact()
-        return self
 
     def _centered(
         self, tile: Array | SparseRows, weights: Array, out: Array | None = None

@@ -158,12 +158,10 @@ class Regression(Sketch):
         inner = self.sketch.sketch if isinstance(self.sketch, Centered) else self.sketch
         return type(self)(inner.for_shard(index, n_shards), centered=self.centered)
 
-    def compact(self) -> Self:
-        """Let the sketch shrink what waits, and add waiting rows to the moments."""
+    def _shrink_waiting(self) -> None:
         self.sketch.compact()
         if self._cross is not None:
             self._cross.compact()
-        return self
 
     def _refusal(self, other: Self) -> str | None:
         if self.centered != other.centered:

@@ -143,12 +143,10 @@ class SparseFrequentDirections(ShrinkSketch):
         self._memory, self._n_tries = self._with_waiting()
         self._buffer.clear()
 
-    def compact(self) -> Self:
-        """Shrink rows that wait to be shrunk, where they are more than the sketch itself."""
+    def _shrink_waiting(self) -> None:
         if self._buffer.nnz > self.sketch_size * self._memory.matrix.shape[1]:
             self._cached = None
             self._flush()
-        return self
 
     def _with_waiting(self) -> tuple[Memory, int]:
         """Return what `_flush` would leave, and the tries until then."""
