@@ -1,8 +1,9 @@
 """Run all comparisons of speed and write one report: ratios to peers and how far they spread.
 
 report.json has versions, every ratio and all that the scripts wrote; report.md has the tables,
-with a list of the cases that we lose. A script without JSON is kept as it was printed. Two
-reports are compared by compare.py. See benchmarks/README.md.
+with a list of the cases that we lose; peers.json has the ratios alone. A script without JSON is
+kept as it was printed, and one that is not run keeps its part of a report with the same versions.
+Two reports are compared by compare.py. See benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import _runs
-from _asked import asked
+from _asked import Asked, asked
 from _ratios import Ratio, rates, ratios
 
 HERE = Path(__file__).resolve().parent
@@ -25,6 +26,7 @@ SPEED = (
 )
 SCRIPTS = {name: HERE / "speed" / f"{name}.py" for name in SPEED}
 SCRIPTS["scale_sim"] = HERE / "scale_sim.py"
+GOAL = ("script", "figure", "verdict")
 HEAD = ("case", "ours", "peer", "peer's time over ours", "least", "most", "runs")
 
 
@@ -33,7 +35,7 @@ def main() -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     facts = _runs.versions()
     print("\n".join(f"{name:15}{value}" for name, value in facts.items()))
-    scripts: dict[str, Any] = {}
+    scripts = kept(facts, options)
     report = {"versions": facts, "quick": options.quick, "scripts": scripts}
     for name in options.only:
         print(f"\nrunning {name} ...", flush=True)
@@ -44,9 +46,10 @@ def main() -> None:
         # After each, so that a run that is stopped leaves what it has.
         (options.results / "report.json").write_text(json.dumps(report, indent=1))
         (options.results / "report.md").write_text(text(report))
+        (options.results / "peers.json").write_text(json.dumps(peers(report), indent=1))
     print(goals(scripts), losses(scripts), sep="\n\n")
-    print("wrote report.json and report.md")
-    sys.exit(1 if any(found["failure"] for found in scripts.values()) else 0)
+    print("wrote report.json, report.md and peers.json")
+    sys.exit(1 if any(scripts[name]["failure"] for name in options.only) else 0)
 
 
 def parse() -> argparse.Namespace:
@@ -59,6 +62,17 @@ def parse() -> argparse.Namespace:
     options.results = options.results or (standard / "quick" if options.quick else standard)
     options.only = options.only or list(SCRIPTS)
     return options
+
+
+def kept(facts: dict[str, str], options: argparse.Namespace) -> dict[str, Any]:
+    """Return what an earlier report has of scripts that are not to be run."""
+    path = options.results / "report.json"
+    if not path.exists():
+        return {}
+    found = json.loads(path.read_text())
+    if (found["versions"], found["quick"]) != (facts, options.quick):
+        return {}
+    return {name: part for name, part in found["scripts"].items() if name not in options.only}
 
 
 def one(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -118,8 +132,22 @@ def goals(scripts: dict[str, dict[str, Any]]) -> str:
     said = f"{sum(one.met for one in found)} of {len(found)} figures that are asked for are met."
     if not found:
         return said
-    lines = [(one.script, one.text, "met" if one.met else f"short: {one.why}") for one in found]
-    return f"{said}\n\n{_runs.markdown(('script', 'figure', 'verdict'), lines)}"
+    return f"{said}\n\n{_runs.markdown(GOAL, [goal(one) for one in found])}"
+
+
+def goal(one: Asked) -> tuple[str, str, str]:
+    return one.script, one.text, "met" if one.met else f"short: {one.why}"
+
+
+def peers(report: dict[str, Any]) -> dict[str, Any]:
+    """Return what was asked for and the ratios, as tables for the site."""
+    found: dict[str, Any] = {"facts": report["versions"]}
+    reached = [goal(one) for one in asked(report["scripts"])]
+    found["What is asked of the figures"] = [dict(zip(GOAL, g, strict=True)) for g in reached]
+    for name, part in report["scripts"].items():
+        lines = [dict(zip(HEAD, row(ratio), strict=True)) for ratio in part["ratios"]]
+        found[f"{name}: {part['command']}"] = lines
+    return found
 
 
 def losses(scripts: dict[str, dict[str, Any]]) -> str:

@@ -3,7 +3,8 @@
 Each script of benchmarks/papers, and speed/sparse.py for the sparse paper, runs in a process of
 its own; one that fails does not stop the others. For each NAME the folder of results gets
 NAME.json (versions, seeds, figures, claims), NAME.md (the same as tables) and NAME/ (its
-pictures). claims.md has all claims. See benchmarks/README.md.
+pictures). claims.md and claims.json have all claims, also those of an earlier run with the same
+versions whose script was not run again. See benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def main() -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     facts = _runs.versions()
     print("\n".join(f"{name:15}{value}" for name, value in facts.items()))
-    claims: dict[str, list[Row]] = {}
+    claims = kept(facts, options)
     failures: dict[str, str] = {}
     for name in options.only:
         print(f"\nrunning {name} ...", flush=True)
@@ -94,6 +95,21 @@ def one(name: str, options: argparse.Namespace) -> tuple[_runs.Done, Run]:
         if name == "embedding":
             results[name] = embedding_figures(done.printed)
     return done, Run(results, done.printed, failure, options.quick)
+
+
+def kept(facts: dict[str, str], options: argparse.Namespace) -> dict[str, list[Row]]:
+    """Return the claims of earlier runs, in the order of the scripts."""
+    claims = {}
+    for name in scripts():
+        path = options.results / f"{name}.json"
+        if name in options.only:
+            # Its place in the order.
+            claims[name] = []
+        elif path.exists():
+            found = json.loads(path.read_text())
+            if (found["versions"], found["quick"]) == (facts, options.quick):
+                claims[name] = [Row(**row) for row in found["claims"]]
+    return claims
 
 
 def seeds(figures: Any) -> list[Any]:
@@ -155,7 +171,11 @@ def verdict(row: Row) -> str:
 
 def table(rows: list[Row]) -> str:
     """Return the claims as Markdown."""
-    return _runs.markdown(HEAD, [(r.claim, r.published, r.ours, verdict(r)) for r in rows])
+    return _runs.markdown(HEAD, [cells(row) for row in rows])
+
+
+def cells(row: Row) -> tuple[str, str, str, str]:
+    return row.claim, row.published, row.ours, verdict(row)
 
 
 def show(name: str, rows: list[Row], done: _runs.Done) -> None:
@@ -194,7 +214,12 @@ def conclude(
     for name, rows in claims.items():
         text += [f"## {title(name)}", table(rows)]
     (options.results / "claims.md").write_text("\n\n".join(text) + "\n")
-    print(f"wrote claims.md, and {', '.join(f'{name}.json, {name}.md' for name in claims)}")
+    short = {
+        title(name): [dict(zip(HEAD, cells(row), strict=True)) for row in rows]
+        for name, rows in claims.items()
+    }
+    (options.results / "claims.json").write_text(json.dumps({"facts": facts} | short, indent=1))
+    print(f"wrote claims.md, claims.json, {', '.join(f'{n}.json, {n}.md' for n in options.only)}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from sksketch.arrays.rows import CHUNK_BYTES
 SLACK_BYTES = 1 << 20
 
 # Tiles stay in the fast caches, and have so many rows that the cost of a call does not count.
-TILE_ROWS, TILE_BYTES = (256, 1024), 2**18
+TILE_ROWS, TILE_BYTES = (256, 1024), 2**19
 
 # On a device a call costs much, and memory little.
 DEVICE_TILE_ROWS, DEVICE_TILE_BYTES = 8192, 1 << 29
@@ -41,6 +41,8 @@ def tile_rows(row_bytes: int, device: bool = False) -> int:
         return min(DEVICE_TILE_ROWS, max(1, DEVICE_TILE_BYTES // row_bytes))
     fewest, most = TILE_ROWS
     rows = max(fewest, min(most, TILE_BYTES // row_bytes))
+    # A power of two, so that whole tiles fill the buffer of the sketch behind them.
+    rows = 1 << (rows.bit_length() - 1)
     return min(rows, max(1, CHUNK_BYTES // row_bytes))
 
 
@@ -153,7 +155,7 @@ class RowBuffer:
                 yield source
                 continue
             target = self._room()[self._used :][:n_copied]
-            if on_device(target) or target.ctypes.data != source.ctypes.data:
+            if on_device(target) or not np.may_share_memory(target, source):
                 target[...] = source
             self._used += n_copied
             start += n_copied

@@ -110,11 +110,15 @@ class CrossMoments:
             start = end
 
     def _flush_dense(self) -> None:
+        if not len(self._dense.rows):
+            return
         self._sums = self._with(self._dense.rows, self._dense_targets.rows)
         self._dense.clear()
         self._dense_targets.clear()
 
     def _flush_sparse(self) -> None:
+        if not len(self._sparse):
+            return
         self._sums = self._with(self._sparse.rows, self._sparse_targets.rows)
         self._sparse.clear()
         self._sparse_targets.clear()

@@ -23,7 +23,7 @@ from sksketch.arrays.rows import dense_chunks
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State
 from sksketch.sketches.base import Answer, Sketch, check_ridge, megabytes
-from sksketch.sketches.buffer import RowBuffer
+from sksketch.sketches.buffer import RowBuffer, tile_rows
 from sksketch.sketches.certificate import certify
 from sksketch.sketches.forgetting import aged, decay_factor
 
@@ -72,6 +72,8 @@ class ExactCovariance(Sketch):
 
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         super()._begin(n_features, dtype)
+        # As many as a wrapper centers together, which then writes them right here.
+        self._buffer.enlarge(tile_rows(n_features * dtype.itemsize))
         self._buffer.allocate(n_features, dtype)
 
     def _take(self, rows: Any) -> None:

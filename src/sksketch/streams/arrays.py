@@ -20,7 +20,6 @@ from sksketch.streams.source import (
     Division,
     Piece,
     Stretch,
-    WholePieces,
     digest,
     is_sparse,
     skip_rows,
@@ -61,7 +60,7 @@ class Selection:
         return X if self.dtype is None else X.astype(self.dtype, copy=False), y
 
 
-class ArrayReader(WholePieces):
+class ArrayReader:
     """The rows of an array or sparse matrix in memory or in a memory map."""
 
     feature_names = None
@@ -104,7 +103,7 @@ class ArrayReader(WholePieces):
         return {"kind": self._kind, **facts, "chosen": [self._selection.features]}
 
 
-class NpyReader(WholePieces):
+class NpyReader:
     """The rows of .npy files, read block by block."""
 
     ahead = BLOCKS_AHEAD
@@ -229,7 +228,7 @@ def _npz_rows(file: Path, arrays: dict[str, Array]) -> Any:
     return arrays[chosen]
 
 
-class BlocksReader(WholePieces):
+class BlocksReader:
     """The blocks of another source, such as an iterable that can be read once."""
 
     ahead = 0

@@ -10,8 +10,8 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.exceptions import SourceError, StreamExhaustedError
-from sksketch.streams.columns import Choice, Field, Layout
-from sksketch.streams.source import Piece, Place, WholePieces, digest, skip_rows
+from sksketch.streams.columns import XY, Choice, Field, Layout
+from sksketch.streams.source import Piece, Place, digest, skip_rows
 
 
 def load_pyarrow() -> Any:
@@ -51,16 +51,25 @@ def as_field(field: Any) -> Field:
     return Field(field.name, str(field.type), dtype)
 
 
-def batch_columns(batch: Any, layout: Layout, place: Place, start: int = 0) -> list[Array]:
-    """Return the columns of a batch, which are those of ``layout.reads`` from ``start`` on."""
-    return [
-        _codes(column, layout.categories[i], name, place)
-        if i in layout.categories
-        else _numbers(column)
-        for i, name, column in zip(
-            layout.reads[start:], batch.schema.names, batch.columns, strict=False
-        )
-    ]
+def batch_rows(batch: Any, layout: Layout, place: Place) -> XY:
+    """Return the features and targets of a batch whose columns are those of ``layout.reads``."""
+    n_features = batch.num_columns - layout.n_targets
+    chosen = batch.select(range(n_features))
+    wanted = load_pyarrow().from_numpy_dtype(layout.dtype)
+    features: Any
+    if not layout.categories and all(kind == wanted for kind in chosen.schema.types):
+        # All columns in one call, during which other threads go on.
+        features = chosen.to_tensor(null_to_nan=True, row_major=False).to_numpy().T
+    else:
+        features = [
+            _codes(column, layout.categories[i], name, place)
+            if i in layout.categories
+            else _numbers(column)
+            for i, name, column in zip(
+                layout.reads, chosen.schema.names, chosen.columns, strict=False
+            )
+        ]
+    return layout.assemble(features, [_numbers(c) for c in batch.columns[n_features:]])
 
 
 def _numbers(column: Any) -> Array:
@@ -104,7 +113,7 @@ def _shown(value: Any) -> str:
         return "bytes that are no text"
 
 
-class ArrowReader(WholePieces):
+class ArrowReader:
     """The rows of an Arrow table, record batch or record batch reader."""
 
     ahead = 0
@@ -151,8 +160,7 @@ class ArrowReader(WholePieces):
                 def place(i: int, first: int = first) -> str:
                     return f"the Arrow table, row {first + i}"
 
-                columns = batch_columns(part, layout, place)
-                yield Piece(*layout.assemble(columns, part.num_rows), place)
+                yield Piece(*batch_rows(part, layout, place), place)
                 first += part.num_rows
 
     def fingerprint(self) -> dict[str, Any]:

@@ -17,6 +17,9 @@ TABLE_BYTES = 4 * 2**20
 # Every column of a block costs a call, so blocks of very many columns have more bytes.
 WIDE_ROWS, WIDE_BYTES = 1024, 64 << 20
 
+# The features and targets of some rows.
+XY = tuple[Array, Array | None]
+
 
 class Field(NamedTuple):
     """One column of a table: its type in words, as numbers, and the categories it declares."""
@@ -97,23 +100,26 @@ class Layout:
         row_bytes = self.n_features * self.dtype.itemsize
         return max(1, TABLE_BYTES // row_bytes, min(WIDE_ROWS, WIDE_BYTES // row_bytes))
 
-    def assemble(self, columns: Sequence[Array], n_rows: int) -> tuple[Array, Array | None]:
+    def assemble(self, features: Sequence[Array] | Array, targets: Sequence[Array]) -> XY:
         """Lay columns side by side.
 
-        ``columns`` are those of ``reads``: numbers with NaN for the missing ones, and for a
-        column with categories their positions, -1 for the missing ones.
+        They are numbers with NaN for the missing ones, and for a column with categories their
+        positions, -1 for the missing ones. Features without categories may be one array with
+        a column in each of its rows.
         """
-        at = {position: columns[k] for k, position in enumerate(self.reads)}
-        parts = [
-            _spread(at[i], len(self.categories[i])) if i in self.categories else at[i][:, None]
-            for i in self._features
-        ]
-        X = np.empty((n_rows, self.n_features), self.dtype)
-        np.concatenate(parts, axis=1, out=X, casting="unsafe")
-        targets = [at[i].astype(np.float64) for i in self._targets]
+        X = np.empty((len(features[0]), self.n_features), self.dtype)
+        if isinstance(features, np.ndarray):
+            X[...] = features.T
+        else:
+            parts = [
+                _spread(part, len(self.categories[i])) if i in self.categories else part[:, None]
+                for i, part in zip(self._features, features, strict=True)
+            ]
+            np.concatenate(parts, axis=1, out=X, casting="unsafe")
         if not targets:
             return X, None
-        return X, np.column_stack(targets) if self._several else targets[0]
+        y = [column.astype(np.float64) for column in targets]
+        return X, np.column_stack(y) if self._several else y[0]
 
     def _find(self, names: Sequence[Any], what: str) -> list[int]:
         known = {field.name: i for i, field in enumerate(self._fields)}

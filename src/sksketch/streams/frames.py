@@ -12,7 +12,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.columns import Choice, Field, Layout
-from sksketch.streams.source import Piece, Place, WholePieces, digest, skip_rows
+from sksketch.streams.source import Piece, Place, digest, skip_rows
 
 
 def as_frame(table: Any) -> nw.DataFrame[Any] | None:
@@ -26,7 +26,7 @@ def as_frame(table: Any) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-class FrameReader(WholePieces):
+class FrameReader:
     """The rows of a data frame, or of frames of the same columns that come one by one."""
 
     ahead = 0
@@ -70,7 +70,10 @@ class FrameReader(WholePieces):
                     return f"{where}, row {start + i}"
 
                 part = frame[start : start + step]
-                yield Piece(*self._layout.assemble(self._columns(part, place), len(part)), place)
+                columns = self._columns(part, place)
+                n_features = len(columns) - self.n_targets
+                rows = self._layout.assemble(columns[:n_features], columns[n_features:])
+                yield Piece(*rows, place)
 
     def _select(self, frame: nw.DataFrame[Any], where: str) -> nw.DataFrame[Any]:
         lost = [name for name in self._names if name not in frame.columns]
@@ -78,13 +81,13 @@ class FrameReader(WholePieces):
             raise SourceError(f"{where} has no column {lost[0]!r}, which the first frame has")
         return frame.select(self._names)
 
-    def _columns(self, part: nw.DataFrame[Any], place: Place) -> list[Array]:
+    def _columns(self, part: nw.DataFrame[Any], place: Place) -> Any:
         categories = self._layout.categories
         if not categories:
             # One call for all columns, where the library can: thousands of columns are common.
             table = np.asarray(part.to_numpy())
             if table.dtype.kind in "biuf":
-                return list(table.T)
+                return table.T
         return [
             _codes(part[name], categories[i], name, place)
             if i in categories

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,15 @@ from sksketch.exceptions import SourceError
 MISSING = ("error", "mean", "drop")
 # Left to whoever gets the rows.
 UNCHECKED = "unchecked"
+
+
+class Resolved(NamedTuple):
+    """Rows without missing values, how many values were missing, and how many rows were dropped."""
+
+    X: Any
+    y: Any
+    n_missing: int
+    n_dropped: int
 
 
 class Missing:
@@ -33,10 +42,10 @@ class Missing:
         self._sums: Array | None = None
         self._counts: Array | None = None
 
-    def resolve(self, X: Any, y: Any, place: Callable[[int], str]) -> tuple[Any, Any, int, int]:
-        """Return rows and targets without NaN, the values that were missing, the rows dropped."""
+    def resolve(self, X: Any, y: Any, place: Callable[[int], str]) -> Resolved:
+        """Return rows and targets without NaN."""
         if self._mode == UNCHECKED:
-            return X, y, 0, 0
+            return Resolved(X, y, 0, 0)
         if sp.issparse(X):
             self._check_sparse(X, place)
             holes = None
@@ -47,9 +56,9 @@ class Missing:
         if self._mode == "mean":
             if y_holes is not None:
                 self._refuse(y_holes, self._targets, "target", place)
-            return self._with_means(X, holes, place), y, n_missing, 0
+            return Resolved(self._with_means(X, holes, place), y, n_missing, 0)
         if not n_missing:
-            return X, y, 0, 0
+            return Resolved(X, y, 0, 0)
         if self._mode == "error":
             if holes is not None:
                 self._refuse(holes, self._features, "column", place)
@@ -58,7 +67,7 @@ class Missing:
         for found in (holes, y_holes):
             if found is not None:
                 bad |= found.reshape(len(bad), -1).any(axis=1)
-        return X[~bad], None if y is None else y[~bad], n_missing, int(bad.sum())
+        return Resolved(X[~bad], None if y is None else y[~bad], n_missing, int(bad.sum()))
 
     def _refuse(
         self, holes: Any, names: list[str] | None, what: str, place: Callable[[int], str]

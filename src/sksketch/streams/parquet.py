@@ -8,23 +8,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sksketch._typing import Array
 from sksketch.exceptions import SourceError
-from sksketch.streams.arrow import as_field, batch_columns, load_pyarrow
-from sksketch.streams.columns import Choice, Layout
+from sksketch.streams.arrow import as_field, batch_rows, load_pyarrow
+from sksketch.streams.columns import XY, Choice, Layout
 from sksketch.streams.files import fingerprint
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Division, Piece, Place, Stretch
+from sksketch.streams.source import Division, Piece, Place, Stretch, cut_piece
 
 # Column chunks are read through buffers of this size, or a whole row group would be held.
 BUFFER_BYTES = 2**15
-# Row groups up to this size are decoded whole, some columns at a time, which is fastest. Larger
-# ones are decoded block by block with all columns side by side, which holds a page and twice the
-# dictionary of each, unless that is even more.
+# Row groups up to this size are decoded whole, a few columns at a time that stay in the caches,
+# which is fastest. Larger ones are decoded block by block with all columns side by side, which
+# holds a page and twice the dictionary of each, unless that is even more.
 WHOLE_BYTES = 48 * 2**20
 MOST_WHOLE_BYTES = 128 * 2**20
+CACHED_BYTES = 2 * 2**20
 PAGE_BYTES = 2**18
-COLUMNS_AT_A_TIME = 8
 
 
 class _Stretch(NamedTuple):
@@ -99,21 +98,14 @@ class ParquetReader:
         left = [s for s in self._stretches if s.first_row + s.n_rows > start_row]
         for stretch in left:
             first = stretch.first_row
-            for columns, place in self._decoded(stretch):
-                n_rows = len(columns[0])
-                skip = max(0, start_row - first)
-                first += n_rows
-                if skip < n_rows:
-                    rest = [column[skip:] for column in columns]
-                    yield Piece(rest, None, partial(_shifted, place, skip))
+            for piece in self._decoded(stretch):
+                skip = start_row - first
+                first += len(piece.X)
+                if skip < len(piece.X):
+                    yield cut_piece(piece, max(0, skip))
 
-    def finish(self, piece: Piece) -> Piece:
-        """Lay the columns side by side."""
-        columns = piece.X
-        return Piece(*self._layout.assemble(columns, len(columns[0])), piece.place)
-
-    def _decoded(self, stretch: _Stretch) -> Iterator[tuple[list[Array], Place]]:
-        """Give the columns of a stretch, block by block, and where their rows are."""
+    def _decoded(self, stretch: _Stretch) -> Iterator[Piece]:
+        """Give the rows of a stretch, block by block."""
         file, groups, *_ = stretch
         several = len(groups) > 1
         label = f"row groups {groups[0]} to {groups[-1]}" if several else f"row group {groups[0]}"
@@ -126,14 +118,11 @@ class ParquetReader:
             opened = _open(file)
             whole = self._is_better_whole(opened, groups)
         decoded = (self._by_columns if whole else self._side_by_side)(opened, stretch, label)
-        for columns in decoded:
-            n_rows, step = len(columns[0]), self._layout.block_rows
-            for start in range(0, n_rows, step):
-                part = [column[start : start + step] for column in columns]
-                yield part, partial(_shifted, place, given + start)
-            given += n_rows
+        for X, y in decoded:
+            yield Piece(X, y, partial(_shifted, place, given))
+            given += len(X)
             # The next ones are decoded before the loop lets go of these.
-            del columns, part
+            del X, y
         if given != stretch.n_rows:
             raise SourceError(
                 f"{file}, {label}: {given} rows were found where {stretch.n_rows} are declared; "
@@ -158,7 +147,7 @@ class ParquetReader:
             held = max(held, side_by_side)
         return bool(whole <= min(held, MOST_WHOLE_BYTES))
 
-    def _side_by_side(self, opened: Any, stretch: _Stretch, label: str) -> Iterator[list[Array]]:
+    def _side_by_side(self, opened: Any, stretch: _Stretch, label: str) -> Iterator[XY]:
         """Decode all columns of a block, then the next block."""
         done = 0
 
@@ -175,26 +164,31 @@ class ParquetReader:
             if batch is None:
                 return
             # Arrow gives the columns in the order of the file.
-            yield batch_columns(batch.select(self._names), self._layout, place)
+            yield batch_rows(batch.select(self._names), self._layout, place)
             done += batch.num_rows
 
-    def _by_columns(self, opened: Any, stretch: _Stretch, label: str) -> Iterator[list[Array]]:
+    def _by_columns(self, opened: Any, stretch: _Stretch, label: str) -> Iterator[XY]:
         """Decode all rows of the stretch, a few columns at a time."""
-        columns: list[Array] = []
+        columns: list[Any] = []
 
         def place(i: int) -> str:
             return f"{stretch.file}, {label}, row {i} of it"
 
-        for start in range(0, len(self._names), COLUMNS_AT_A_TIME):
-            names = self._names[start : start + COLUMNS_AT_A_TIME]
+        row_bytes = max(1, self._row_bytes // len(self._names))
+        step = max(1, CACHED_BYTES // (row_bytes * max(1, stretch.n_rows)))
+        for start in range(0, len(self._names), step):
+            names = self._names[start : start + step]
             with _explained(stretch.file, label):
                 # One thread, ours: more of them would each keep memory of their own.
                 table = opened.read_row_groups(
                     list(stretch.groups), columns=names, use_threads=False
                 )
                 (batch,) = table.select(names).combine_chunks().to_batches()
-            columns += batch_columns(batch, self._layout, place, start)
-        yield columns
+            columns += batch.columns
+        batch = load_pyarrow().RecordBatch.from_arrays(columns, self._names)
+        for start in range(0, batch.num_rows, self._layout.block_rows):
+            part = batch.slice(start, self._layout.block_rows)
+            yield batch_rows(part, self._layout, partial(_shifted, place, start))
 
     def division(self) -> Division:
         """Return the row groups."""

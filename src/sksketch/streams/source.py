@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sksketch._typing import Array
 from sksketch.exceptions import SourceError
 from sksketch.streams.blocks import Block, reblock
-from sksketch.streams.missing import MISSING, UNCHECKED, Missing
+from sksketch.streams.missing import MISSING, UNCHECKED, Missing, Resolved
 from sksketch.streams.prefetch import read_ahead
 
 DIGEST_BYTES = 4 * 2**20
@@ -61,23 +61,8 @@ class Reader(Protocol):
     def read(self, start_row: int) -> Iterator[Piece]:
         """Give the rows after the first ``start_row``, or raise `StreamExhaustedError`."""
 
-    def finish(self, piece: Piece) -> Piece:
-        """Return the piece with X and y as arrays; done by whoever uses them, not ahead.
-
-        What needs the interpreter is better done there: two threads would only wait for each
-        other.
-        """
-
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that change when the rows change."""
-
-
-class WholePieces:
-    """For readers whose pieces need nothing more."""
-
-    def finish(self, piece: Piece) -> Piece:
-        """Return the piece as it is."""
-        return piece
 
 
 class Stretch(NamedTuple):
@@ -103,7 +88,7 @@ class Divisible(Protocol):
         """Return where the rows can be cut."""
 
 
-class _Between(WholePieces):
+class _Between:
     """Some rows of another reader."""
 
     def __init__(self, reader: Reader, start: int, stop: int) -> None:
@@ -114,7 +99,7 @@ class _Between(WholePieces):
 
     def read(self, start_row: int) -> Iterator[Piece]:
         left = self.n_rows - start_row
-        for X, y, place in map(self._whole.finish, self._whole.read(self._start + start_row)):
+        for X, y, place in self._whole.read(self._start + start_row):
             yield Piece(X[:left], None if y is None else y[:left], place)
             left -= X.shape[0]
             if left <= 0:
@@ -186,17 +171,20 @@ class RowSource:
             raise ValueError(f"cannot go on after row {start_row} of {known}; give 0 to {known}")
         self.n_missing = self.n_dropped = 0
         again = self.missing not in ("error", UNCHECKED)
-        pieces = self._reader.read(0 if again else start_row)
-        if self._in_background:
-            pieces = read_ahead((piece for piece in pieces), self._reader.ahead)
-        blocks = self._filled(pieces, start_row if again else 0)
+        resolved = self._resolved(self._reader.read(0 if again else start_row))
+        ahead = read_ahead(resolved, self._reader.ahead) if self._in_background else resolved
+        blocks = self._counted(ahead, start_row if again else 0)
         return blocks if self.batch_rows is None else reblock(blocks, self.batch_rows)
 
-    def _filled(self, pieces: Iterator[Piece], n_skip: int) -> Iterator[Block]:
-        """Deal with missing values, and leave out the first ``n_skip`` of the rows that result."""
+    def _resolved(self, pieces: Iterator[Piece]) -> Generator[Resolved, None, None]:
+        """Deal with missing values."""
         missing = Missing(self.missing, self.feature_names, self.target_names)
-        for piece in map(self._reader.finish, pieces):
-            X, y, n_missing, n_dropped = missing.resolve(piece.X, piece.y, piece.place)
+        for piece in pieces:
+            yield missing.resolve(*piece)
+
+    def _counted(self, resolved: Iterator[Resolved], n_skip: int) -> Iterator[Block]:
+        """Count what was missing, and leave out the first ``n_skip`` rows."""
+        for X, y, n_missing, n_dropped in resolved:
             self.n_missing += n_missing
             self.n_dropped += n_dropped
             skip = min(n_skip, X.shape[0])

@@ -22,7 +22,7 @@ from sksketch.streams.files import (
     text_blocks,
 )
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Division, Piece, Stretch, WholePieces, skip_rows
+from sksketch.streams.source import Division, Piece, Stretch, skip_rows
 
 COMPLAINTS = {
     2: "the label {!r} is not a number",
@@ -42,7 +42,7 @@ class Parsed(NamedTuple):
     data: Array
 
 
-class SvmlightReader(WholePieces):
+class SvmlightReader:
     """The rows of svmlight files, or of the standard input (``files`` is None).
 
     Without ``n_features`` all files are parsed once when they are opened, to learn the number

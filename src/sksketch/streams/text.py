@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from sksketch.exceptions import SourceError, StreamExhaustedError
-from sksketch.streams.arrow import as_field, batch_columns, load_pyarrow
+from sksketch.streams.arrow import as_field, batch_rows, load_pyarrow
 from sksketch.streams.columns import Choice, Field, Layout
 from sksketch.streams.files import INPUT_IS_READ, TextBlock, fingerprint, name_of, text_blocks
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Division, Piece, Stretch, WholePieces, skip_rows
+from sksketch.streams.source import Division, Piece, Stretch, skip_rows
 
 # What stands for a missing value in a column of numbers.
 NO_VALUE = ("", "NA", "N/A", "n/a", "#N/A", "#NA", "NaN", "nan", "-nan", "NULL", "null")
 
 
-class CsvReader(WholePieces):
+class CsvReader:
     """The rows of CSV files, gzip or not, or of the standard input (``files`` is None).
 
     The types of the columns come from the first block: a column that holds only numbers
@@ -101,8 +101,7 @@ class CsvReader(WholePieces):
                 return f"{name_of(file)}, {about} {first + i}"
 
             for part in table.combine_chunks().to_batches():
-                columns = batch_columns(part, layout, place)
-                yield Piece(*layout.assemble(columns, part.num_rows), place)
+                yield Piece(*batch_rows(part, layout, place), place)
 
     def _parse(self, block: TextBlock, file: Path | None, names: list[str]) -> Any:
         pa = load_pyarrow()

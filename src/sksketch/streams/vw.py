@@ -23,7 +23,7 @@ from sksketch.streams.files import (
     text_blocks,
 )
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Division, Piece, Stretch, WholePieces, skip_rows
+from sksketch.streams.source import Division, Piece, Stretch, skip_rows
 
 # As many as Vowpal Wabbit has unless it is told otherwise.
 N_FEATURES = 2**18
@@ -48,7 +48,7 @@ class Parsed(NamedTuple):
     data: Array
 
 
-class VwReader(WholePieces):
+class VwReader:
     """The rows of Vowpal Wabbit's text files, or of the standard input (``files`` is None).
 
     The column of a feature is the 32-bit MurmurHash3 of its name, seeded with that of its

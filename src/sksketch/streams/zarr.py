@@ -17,7 +17,7 @@ from sksketch.streams.blocks import BLOCK_BYTES
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import blamed, fingerprint
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Division, Piece, Stretch, WholePieces, digest
+from sksketch.streams.source import Division, Piece, Stretch, digest
 
 SPARSE_MEMBERS = ("data", "indices", "indptr")
 
@@ -31,7 +31,7 @@ def load_zarr() -> Any:
     return zarr
 
 
-class ZarrReader(WholePieces):
+class ZarrReader:
     """The rows of a Zarr array or CSR group, or of ``X`` in an annotated matrix.
 
     Of an annotated matrix, ``columns`` may be names of variables and ``target`` the name of
