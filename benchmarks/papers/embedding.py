@@ -1,7 +1,8 @@
 """How well linear sketches keep a subspace: ||U'S'SU - I|| for orthonormal U, against theory.
 
 For every sketch and size it prints the median of the spectral norm over the seeds beside the
-value of theory, and the root of the mean squared Frobenius norm beside its exact value.
+value of theory, and the root of the mean squared Frobenius norm beside its exact value, with
+the difference of the squares in standard errors of their mean.
 
 Spectral norm, for r columns and l rows of the sketch:
 
@@ -71,15 +72,16 @@ def pairs(rows: np.ndarray) -> float:
     return float(norms.sum() ** 2 + (G**2).sum() - 2 * (norms**2).sum())
 
 
-def errors(key: str, U: np.ndarray, size: int, seeds: int) -> tuple[float, float]:
-    """Return the median spectral norm and the root mean square Frobenius norm."""
+def errors(key: str, U: np.ndarray, size: int, seeds: int) -> tuple[float, float, float]:
+    """Return the median spectral norm, the mean squared Frobenius norm and its standard error."""
     spectral, squares = [], []
     for seed in range(seeds):
         B = make_sketch(key, size, seed=seed).update(U).matrix
         E = B.T @ B - np.eye(U.shape[1])
         spectral.append(np.linalg.norm(E, 2))
         squares.append((E**2).sum())
-    return float(np.median(spectral)), math.sqrt(float(np.mean(squares)))
+    deviation = float(np.std(squares, ddof=1)) / math.sqrt(seeds)
+    return float(np.median(spectral)), float(np.mean(squares)), deviation
 
 
 def main() -> None:
@@ -89,17 +91,18 @@ def main() -> None:
     rank, n_rows = (QUICK["rank"], QUICK["n_rows"]) if quick else (RANK, N_ROWS)
     sizes, seeds = (QUICK["sizes"], QUICK["seeds"]) if quick else (SIZES, SEEDS)
     print(f"||U'S'SU - I|| for {rank} columns of {n_rows} rows, {seeds} seeds")
-    print(f"{'':27}{'spectral norm, median':>25}{'Frobenius norm, rms':>30}")
+    print(f"{'':27}{'spectral norm, median':>25}{'Frobenius norm, rms':>30}{'squares':>11}")
     print(
         f"{'sketch':13}{'basis':11}{'rows':>5}{'measured':>12}{'theory':>9}{'ratio':>7}"
-        f"{'measured':>12}{'exact':>9}{'ratio':>7}"
+        f"{'measured':>12}{'exact':>9}{'ratio':>7}{'st. errors':>11}"
     )
     with threadpool_limits(limits=1):
         for key in KEYS:
             for name in ("incoherent", "coherent"):
                 U = basis(name, n_rows, rank)
                 for size in sizes:
-                    spectral, frobenius = errors(key, U, size, seeds)
+                    spectral, squares, deviation = errors(key, U, size, seeds)
+                    frobenius = math.sqrt(squares)
                     expected, exact = (
                         spectral_theory(key, rank, size),
                         frobenius_theory(key, U, size),
@@ -107,7 +110,7 @@ def main() -> None:
                     print(
                         f"{key:13}{name:11}{size:5d}{spectral:12.3f}{expected:9.3f}"
                         f"{spectral / expected:7.2f}{frobenius:12.3f}{exact:9.3f}"
-                        f"{frobenius / exact:7.2f}",
+                        f"{frobenius / exact:7.2f}{(squares - exact**2) / deviation:11.1f}",
                         flush=True,
                     )
 
