@@ -162,20 +162,24 @@ class Rows(Full):
 
 
 class Shrinking(Rows):
-    """Frequent Directions: a full buffer is cut down to ``size - 1`` rows."""
+    """Frequent Directions: a full buffer is cut down to ``size - 1`` rows.
+
+    It has room for ``new`` rows beside those, and for twice as many after each cut up to ``most``.
+    """
 
     def __init__(
-        self, d: int, alpha: float, size: int, buffer_rows: int, reduced: int, robust: bool
+        self, d: int, alpha: float, size: int, new: int, most: int, reduced: int, robust: bool
     ) -> None:
         super().__init__(d, alpha)
-        self.kept, self.buffer_rows = size - 1, buffer_rows
+        self.kept, self.new, self.most = size - 1, new, most
         self.reduced, self.robust = reduced, robust
         self.shrinkage = 0.0
 
     def add(self, r: np.ndarray, g: np.ndarray, t: int) -> float:
         self.B = np.vstack([self.B, r])
-        if len(self.B) < self.buffer_rows:
+        if len(self.B) < self.kept + self.new:
             return 0.0
+        self.new = min(2 * self.new, self.most)
         _, s, V = np.linalg.svd(self.B, full_matrices=False)
         squares = s**2
         cut = float(squares[self.kept]) if len(squares) > self.kept else 0.0
@@ -223,7 +227,6 @@ class Oja(Rows):
 
 def make_hessian(method: str, d: int, alpha: float, size: int, **options):
     """Build the curvature of a method before its first row."""
-    buffer_rows = options.get("buffer_rows") or 2 * size
     if method in ("ogd", "adagrad"):
         return Diagonal(d, alpha, method)
     if method == "full":
@@ -233,7 +236,10 @@ def make_hessian(method: str, d: int, alpha: float, size: int, **options):
     if method == "oja":
         return Oja(d, alpha, options["start"])
     reduced = max(1, int(options.get("fraction", 0.2) * size)) if method == "pfd" else size
-    return Shrinking(d, alpha, size, buffer_rows, reduced, method == "rfd")
+    new, most = 1, 3 * size - (size - 1)
+    if buffer_rows := options.get("buffer_rows"):
+        new = most = buffer_rows - (size - 1)
+    return Shrinking(d, alpha, size, new, most, reduced, method == "rfd")
 
 
 def project(hessian, u: np.ndarray, x: np.ndarray, tau: float, rule: str) -> np.ndarray:
@@ -331,6 +337,8 @@ def learn(
     mu = loss.curvature(C)
     weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, float)
     waiting = initial_ridge == "auto"
+    if initial_ridge == 0.0 and method == "rfd":
+        options = {"buffer_rows": 2 * size} | options
     hessian = make_hessian(
         method, X.shape[1], 0.0 if waiting else float(initial_ridge), size, **options
     )

@@ -201,7 +201,7 @@ def test_dense_and_sparse_rows_are_the_same_rows(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("at", [3, 613, 617])
+@pytest.mark.parametrize("at", [3, 6, 10, 613, 617])
 def test_saving_in_the_middle_of_a_buffer_is_invisible(method, at, tmp_path):
     X, y = stream(1500)
     X = sp.csr_matrix(X)

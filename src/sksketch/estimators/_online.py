@@ -73,7 +73,7 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
         return new_learner(
             p["method"],
             sketch_size=p["sketch_size"],
-            buffer_rows=p["buffer_rows"] or 2 * p["sketch_size"],
+            buffer_rows=p["buffer_rows"],
             fraction=p["fraction"],
             loss=Loss(p["loss"], 0.0 if auto else float(p["C"]), auto, self._knee()),
             initial_ridge=p["initial_ridge"],

@@ -16,13 +16,15 @@ KINDS: dict[str, Any] = {
     kind.kind: kind
     for kind in (SketchedNewton, UnridgedNewton, Diagonal, FullNewton, ProjectedNewton, OjaNewton)
 }
+# Rows of the largest buffer for each direction, where none is asked for.
+ROWS_PER_DIRECTION = 3
 
 
 def new_learner(
     method: str,
     *,
     sketch_size: int,
-    buffer_rows: int,
+    buffer_rows: int | None,
     fraction: float,
     loss: Loss,
     initial_ridge: float | str,
@@ -33,7 +35,7 @@ def new_learner(
     """Return an empty learner."""
     if method == "rfd" and initial_ridge == 0.0:
         return UnridgedNewton(
-            sketch_size, buffer_rows=buffer_rows, loss=loss, width=width, rule=rule
+            sketch_size, buffer_rows=buffer_rows or 2 * sketch_size, loss=loss, width=width, rule=rule
         )
     # The learners take zero for what the first row that is added gives.
     common: Any = {
@@ -43,7 +45,8 @@ def new_learner(
     if method in ("rfd", "fd", "pfd"):
         return SketchedNewton(
             sketch_size,
-            buffer_rows=buffer_rows,
+            buffer_rows=buffer_rows or ROWS_PER_DIRECTION * sketch_size,
+            first_rows=buffer_rows or sketch_size,
             robust=method == "rfd",
             fraction=fraction if method == "pfd" else 1.0,
             width=width,

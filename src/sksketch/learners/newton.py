@@ -22,6 +22,7 @@ from sksketch.sketches.shrinkage import n_reduced
 FEWEST_VERSIONS, MOST_VERSIONS = 256, 4096
 TABLE_BYTES = 16 << 20
 FEWEST_CACHED = 1024
+AGAIN = "take another copy of the file or save it again"
 
 
 class OnlineLearner(ABC):
@@ -60,6 +61,10 @@ class SketchedNewton(OnlineLearner):
         m of the paper: m - 1 rows survive a shrink.
     buffer_rows : int
         Rows of the buffer, more than m - 1.
+    first_rows : int, optional
+        Rows of the buffer at first; the room for new ones doubles with every shrink up to
+        ``buffer_rows``. Early shrinks give the ridge its size before much is learned under one
+        that is too small, later ones are worth their cost only now and then.
     loss : Loss
     initial_ridge : float
         alpha_0; 0 takes the squared length of the first row that is added to the curvature.
@@ -93,6 +98,7 @@ class SketchedNewton(OnlineLearner):
         sketch_size: int,
         *,
         buffer_rows: int,
+        first_rows: int | None = None,
         loss: Loss,
         initial_ridge: float,
         robust: bool,
@@ -100,6 +106,7 @@ class SketchedNewton(OnlineLearner):
         width: int = 0,
     ) -> None:
         self.sketch_size, self.buffer_rows = sketch_size, buffer_rows
+        self.first_rows = buffer_rows if first_rows is None else first_rows
         self.loss, self.robust, self.fraction, self.width = loss, robust, fraction, width
         self._ell = ell = sketch_size - 1
         D, Dp = _padded(sketch_size), _padded(buffer_rows - ell)
@@ -114,7 +121,7 @@ class SketchedNewton(OnlineLearner):
         self._cached = np.empty(FEWEST_CACHED, np.int32)
         self._pend_start = np.zeros(buffer_rows - ell + 1, np.int64)
         self._pend_slot, self._pend_value = np.empty(0, np.int32), np.empty(0)
-        self._K, self._L = (np.zeros((buffer_rows, buffer_rows)) for _ in "KL")
+        self._K, self._L = (np.zeros((self.first_rows, self.first_rows)) for _ in "KL")
         self._beta, self._u = np.zeros(max(buffer_rows, D)), np.zeros(buffer_rows)
         self._maps = _empty(n_nodes * D, D).reshape(n_nodes, D, D)
 
@@ -129,6 +136,7 @@ class SketchedNewton(OnlineLearner):
         self._pend_value = grown(self._pend_value, len(self._pend_slot))
         done = 0
         while True:
+            self._enlarge_buffer()
             done = online_kernels().learn_rows(
                 *rows,
                 targets,
@@ -158,16 +166,33 @@ class SketchedNewton(OnlineLearner):
                 self.loss.knee,
                 self.loss.grows,
                 n_known,
+                len(self._K) < self.buffer_rows,
             )
             if done == len(rows):
                 return scores
-            self._enlarge_cache(longest)
+            if len(self._K) == self._capacity:
+                self._enlarge_cache(longest)
 
     @property
     def _first_reduced(self) -> int:
         if self.fraction == 1.0:
             return 0
         return self._ell + 1 - n_reduced(self._ell, self.fraction)
+
+    @property
+    def _capacity(self) -> int:
+        """Rows of the buffer after the shrinks so far; in later epochs it has grown already."""
+        if len(self._K) == self.buffer_rows:
+            return self.buffer_rows
+        room = (self.first_rows - self._ell) << int(self._counters[layout.NOW])
+        return min(self.buffer_rows, self._ell + room)
+
+    def _enlarge_buffer(self) -> None:
+        """Make room for more rows after a shrink, while the kept ones are orthogonal."""
+        n_rows = self._capacity
+        if n_rows > len(self._K):
+            more = (0, n_rows - len(self._K))
+            self._K, self._L = (np.pad(A, (more, more)) for A in (self._K, self._L))
 
     def _enlarge_cache(self, longest: int) -> None:
         n_cached = len(self._cache) + max(longest, len(self._cache))
@@ -258,6 +283,7 @@ class SketchedNewton(OnlineLearner):
         meta = {
             "sketch_size": self.sketch_size,
             "buffer_rows": self.buffer_rows,
+            "first_rows": self.first_rows,
             "robust": self.robust,
             "fraction": self.fraction,
             "width": self.width,
@@ -315,6 +341,7 @@ class SketchedNewton(OnlineLearner):
         learner = cls(
             meta["sketch_size"],
             buffer_rows=meta["buffer_rows"],
+            first_rows=meta.get("first_rows"),
             loss=loss_of(meta),
             initial_ridge=0.0,
             robust=meta["robust"],
@@ -340,7 +367,12 @@ class SketchedNewton(OnlineLearner):
         learner._pend_value = grown(learner._pend_value, n_pending)
         learner._pend_slot[:n_pending] = a["pend_slot"]
         learner._pend_value[:n_pending] = a["pend_value"]
-        for name in ("pend_start", "K", "L", "beta", "u"):
+        n_rows = len(a["K"])
+        for name in ("K", "L"):
+            setattr(learner, f"_{name}", np.array(state.array(name, n_rows, n_rows)))
+        if not learner.first_rows <= n_rows <= learner.buffer_rows or n_rows != learner._capacity:
+            raise StateFormatError(f"a learner can not have a buffer of {n_rows} rows here; {AGAIN}")
+        for name in ("pend_start", "beta", "u"):
             getattr(learner, f"_{name}")[...] = a[name]
         learner._check_places(n_known, n_cached, n_pending)
         learner._maps[learner._live()] = a["maps"]
@@ -351,7 +383,7 @@ class SketchedNewton(OnlineLearner):
         c, S = self._counters, self.versions
         starts = self._pend_start[: max(int(c[layout.USED]) - self._ell, 0) + 1]
         for values, least, most in (
-            (c[[layout.USED, layout.KEPT]], 0, self.buffer_rows),
+            (c[[layout.USED, layout.KEPT]], 0, len(self._K)),
             (c[[layout.NOW, layout.CACHED]], [0, n_cached], [S, n_cached]),
             (self._place[:n_known], -1, [c[layout.NOW], n_cached - 1]),
             (self._cached[:n_cached], 0, n_known - 1),
@@ -361,8 +393,7 @@ class SketchedNewton(OnlineLearner):
         ):
             if (values < least).any() or (values > most).any():
                 raise StateFormatError(
-                    "the places of a learner's features are outside of its arrays; take another "
-                    "copy of the file or save it again"
+                    f"the places of a learner's features are outside of its arrays; {AGAIN}"
                 )
 
 

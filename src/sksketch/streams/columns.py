@@ -116,7 +116,7 @@ class Layout:
                 for i, part in zip(self._features, features, strict=True)
             ]
             np.concatenate(parts, axis=1, out=X, casting="unsafe")
-        if not targets:
+        if not len(targets):
             return X, None
         y = [column.astype(np.float64) for column in targets]
         return X, np.column_stack(y) if self._several else y[0]

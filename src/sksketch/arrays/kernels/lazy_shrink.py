@@ -106,12 +106,13 @@ def learn_rows(
     knee: float,
     grows: bool,
     n_features: int,
+    pauses: bool,
 ) -> int:
     """Learn from the rows after the first ``start``, one after the other.
 
     The raw score of each row before it was learned from goes to ``scores``. Stops before a row
-    for which the cache or the list of pending entries is too small, and returns its number;
-    ``len(targets)`` when all rows are learned.
+    for which the cache or the list of pending entries is too small, or after a shrink if it
+    ``pauses`` there, and returns the number of the next row.
 
     For each row x with target y and weight s, with v = x - B'(K + alpha I)^-1 Bx = alpha H^-1 x::
 
@@ -246,6 +247,8 @@ def learn_rows(
         if counters[NOW] == S:
             flush(R, place, n_features, maps, S, spare, whole)
             counters[NOW] = 0
+        if pauses:
+            return i + 1
     return n_rows
 
 
