@@ -216,6 +216,17 @@ def test_saving_in_the_middle_of_a_buffer_is_invisible(method, at, tmp_path):
     assert resumed.online_error_ == whole.online_error_
 
 
+def test_saving_while_the_buffer_grows_is_invisible(tmp_path):
+    X, y = stream(60)
+    whole = fed(classifier(sketch_size=5), X, y)
+    for at in range(1, 40):
+        # Also right after each of the first shrinks, when the buffer has just grown.
+        begun = fed(classifier(sketch_size=5), X[:at], y[:at])
+        begun.save(tmp_path / "model.sks")
+        resumed = fed(sksketch.load(tmp_path / "model.sks"), X[at:], y[at:])
+        np.testing.assert_array_equal(resumed.coef_, whole.coef_)
+
+
 @pytest.mark.filterwarnings("ignore:.*ridge")
 @pytest.mark.parametrize("at", [2, 9, 40])
 def test_saving_before_the_first_cut_without_a_ridge_is_invisible(at, tmp_path):

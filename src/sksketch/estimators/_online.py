@@ -23,8 +23,8 @@ from sksketch.estimators._names import NamedColumns
 from sksketch.estimators._online_checks import check_params, check_size, checked_weights
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.catalog import load_learner, new_learner
+from sksketch.learners.learner import OnlineLearner
 from sksketch.learners.losses import Loss
-from sksketch.learners.newton import OnlineLearner
 from sksketch.learners.online import OjaNewton
 from sksketch.learners.vocabulary import Vocabulary
 from sksketch.persistence import State, write_state

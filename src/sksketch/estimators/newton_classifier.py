@@ -59,7 +59,8 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
     fraction : float
         Of the directions, how many ``"pfd"`` cuts.
     buffer_rows : int, optional
-        Rows between shrinks and kept ones together; by default three times ``sketch_size``.
+        Rows between shrinks and kept ones together. By default the first shrink comes when
+        there are ``sketch_size`` rows, and the room doubles until there are three times as many.
     hash_size : int, optional
         For rows with names, see `learn_one`: None gives each name a column as it comes, a number
         hashes the names to that many columns.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sksketch.exceptions import StateFormatError
+from sksketch.learners.learner import OnlineLearner
 from sksketch.learners.losses import Loss
-from sksketch.learners.newton import OnlineLearner, SketchedNewton
+from sksketch.learners.newton import SketchedNewton
 from sksketch.learners.null_phase import UnridgedNewton
 from sksketch.learners.online import Diagonal, FullNewton, OjaNewton, ProjectedNewton
 from sksketch.persistence import State
@@ -34,9 +35,8 @@ def new_learner(
 ) -> OnlineLearner:
     """Return an empty learner."""
     if method == "rfd" and initial_ridge == 0.0:
-        return UnridgedNewton(
-            sketch_size, buffer_rows=buffer_rows or 2 * sketch_size, loss=loss, width=width, rule=rule
-        )
+        n_rows = buffer_rows or 2 * sketch_size
+        return UnridgedNewton(sketch_size, buffer_rows=n_rows, loss=loss, width=width, rule=rule)
     # The learners take zero for what the first row that is added gives.
     common: Any = {
         "loss": loss,

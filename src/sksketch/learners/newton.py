@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from sksketch._typing import Array
 from sksketch.arrays.kernels import layout, online_kernels
 from sksketch.arrays.linalg import aligned_empty
 from sksketch.exceptions import StateFormatError
+from sksketch.learners.learner import OnlineLearner, loss_meta, loss_of
 from sksketch.learners.losses import Loss
 from sksketch.learners.vocabulary import NumberedRows, grown
 from sksketch.persistence import State
@@ -23,33 +23,6 @@ FEWEST_VERSIONS, MOST_VERSIONS = 256, 4096
 TABLE_BYTES = 16 << 20
 FEWEST_CACHED = 1024
 AGAIN = "take another copy of the file or save it again"
-
-
-class OnlineLearner(ABC):
-    """Learns one weight for each numbered feature, row after row."""
-
-    kind: ClassVar[str]
-
-    @abstractmethod
-    def learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:
-        """Learn from rows; return the raw score of each before it was learned from."""
-
-    @abstractmethod
-    def weights(self, features: Array) -> Array:
-        """Return the weights of some features; changes nothing."""
-
-    @abstractmethod
-    def regret_bound(self, norm: float, radius: float | None = None) -> float:
-        """Return a bound of the regret against any weights up to that norm."""
-
-    @abstractmethod
-    def state(self) -> State:
-        """Return all it is, as plain data."""
-
-    @property
-    @abstractmethod
-    def loss_sum(self) -> float:
-        """Sum of the losses of the predictions made before each row was learned from."""
 
 
 class SketchedNewton(OnlineLearner):
@@ -136,7 +109,7 @@ class SketchedNewton(OnlineLearner):
         self._pend_value = grown(self._pend_value, len(self._pend_slot))
         done = 0
         while True:
-            self._enlarge_buffer()
+            n_buffer = len(self._K)
             done = online_kernels().learn_rows(
                 *rows,
                 targets,
@@ -168,9 +141,10 @@ class SketchedNewton(OnlineLearner):
                 n_known,
                 len(self._K) < self.buffer_rows,
             )
+            self._enlarge_buffer()
             if done == len(rows):
                 return scores
-            if len(self._K) == self._capacity:
+            if len(self._K) == n_buffer:
                 self._enlarge_cache(longest)
 
     @property
@@ -371,7 +345,7 @@ class SketchedNewton(OnlineLearner):
         for name in ("K", "L"):
             setattr(learner, f"_{name}", np.array(state.array(name, n_rows, n_rows)))
         if not learner.first_rows <= n_rows <= learner.buffer_rows or n_rows != learner._capacity:
-            raise StateFormatError(f"a learner can not have a buffer of {n_rows} rows here; {AGAIN}")
+            raise StateFormatError(f"a learner can not have {n_rows} rows of buffer here; {AGAIN}")
         for name in ("pend_start", "beta", "u"):
             getattr(learner, f"_{name}")[...] = a[name]
         learner._check_places(n_known, n_cached, n_pending)
@@ -409,16 +383,6 @@ def versions(n_columns: int, width: int) -> int:
             break
         S *= 2
     return S
-
-
-def loss_meta(loss: Loss) -> dict[str, Any]:
-    """Return a loss as plain fields."""
-    return {"loss": loss.name, "limit": loss.limit, "grows": loss.grows, "knee": loss.knee}
-
-
-def loss_of(meta: Any) -> Loss:
-    """Return the loss that `loss_meta` described."""
-    return Loss(meta["loss"], meta["limit"], meta["grows"], meta["knee"])
 
 
 def _padded(n: int) -> int:

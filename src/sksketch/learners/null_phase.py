@@ -9,8 +9,9 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels import layout
+from sksketch.learners.learner import OnlineLearner, loss_meta, loss_of
 from sksketch.learners.losses import Loss
-from sksketch.learners.newton import OnlineLearner, SketchedNewton, loss_meta, loss_of
+from sksketch.learners.newton import SketchedNewton
 from sksketch.learners.vocabulary import NumberedRows
 from sksketch.persistence import State
 

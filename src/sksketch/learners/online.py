@@ -11,8 +11,8 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.kernels import layout, online_kernels
 from sksketch.arrays.random import stream
+from sksketch.learners.learner import OnlineLearner, loss_meta, loss_of
 from sksketch.learners.losses import Loss
-from sksketch.learners.newton import OnlineLearner, loss_meta, loss_of
 from sksketch.learners.vocabulary import NumberedRows, grown
 from sksketch.persistence import State
 
