@@ -13,6 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import nested_parse_with_titles
 
 ROOT = Path(__file__).resolve().parents[2]
+TITLES = {"claims.json": "Claims of the papers", "peers.json": "Speed beside peers"}
 LEVELS = {"#": "=", "##": "-", "###": "."}
 
 
@@ -65,10 +66,11 @@ class KeptFigures(Made):
     def made(self) -> list[str]:
         folder = ROOT / "benchmarks" / "results"
         lines: list[str] = []
-        chosen = [folder / "claims.json", folder / "peers.json", *sorted(folder.glob("gpu/*.json"))]
+        chosen = [folder / name for name in TITLES] + sorted(folder.glob("gpu/*.json"))
         for path in filter(Path.exists, chosen):
             self.env.note_dependency(str(path))
-            lines += section(path.relative_to(folder).as_posix(), path)
+            name = path.relative_to(folder).as_posix()
+            lines += section(TITLES.get(name, name), path)
         return lines or ["No figures have been kept here; ``make bench`` measures them anew."]
 
 
@@ -148,13 +150,14 @@ def spoken(name: str) -> str:
 def shown(value: Any) -> str:
     """Return a figure with few digits.
 
-    >>> shown(12345.678), shown(0.0123456), shown(7), shown(None)
-    ('12,346', '0.01235', '7', '')
+    >>> shown(12345.678), shown(0.0123456), shown(7), shown(None), shown("- a_")
+    ('12,346', '0.01235', '7', '', '\\\\- a\\\\_')
     """
     if value is None:
         return ""
     if isinstance(value, bool | str):
-        return str(value)
+        # No markup, and no list where a cell begins with a dash.
+        return re.sub(r"([*_|`\\]|^[-+])", r"\\\1", str(value))
     if isinstance(value, int) or abs(value) >= 10_000:
         return f"{value:,.0f}"
     return f"{value:.4g}"
