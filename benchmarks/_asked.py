@@ -75,6 +75,36 @@ REASONS = (
 )
 
 
+# Why a peer may take less time, by the script and the name of the peer.
+LOSSES = (
+    Reason("online", r"OjaNewton", "it keeps its sketch in float32 and takes no projection step"),
+    Reason(
+        "online",
+        r"SGD|VW|River",
+        "its steps are of first order, without a sketch to keep; they have a rate to tune",
+    ),
+    Reason("reduction", r"RandomProjection", "it looks for no directions, and errs more"),
+    Reason(
+        "reduction",
+        r"LinearSVC|SGD",
+        "these rows and columns fit into memory, so that nothing has to be reduced",
+    ),
+    Reason(
+        "dense|sparse|ridge|memory",
+        r"",
+        "it has all rows in memory, or gives no error bound",
+    ),
+    Reason("kernel|kernels", r"", "it has all rows or their kernel matrix in memory"),
+    Reason("io", r"", "it reads into memory at once, and checks no value"),
+)
+
+
+def why_lost(script: str, peer: str) -> str:
+    """Return the reason why a peer may take less time."""
+    found = (r.why for r in LOSSES if re.fullmatch(r.script, script) and re.search(r.words, peer))
+    return next(found, "no reason is known")
+
+
 class Asked(NamedTuple):
     """One figure that was asked for."""
 

@@ -37,13 +37,17 @@ class Ratio:
 
 
 def seconds(line: Any) -> list[float]:
-    """Return the times of one method, or nothing where it was skipped or has none."""
+    """Return the times of one method, or nothing where it was skipped or has none.
+
+    Where a method says how many rows it had they are those of a row: slow ones get fewer.
+    """
     if not isinstance(line, dict) or line.get("skipped"):
         return []
     found = line.get("seconds") or line.get("time")
     values = found if isinstance(found, list) else [found]
     good = [v for v in values if isinstance(v, int | float) and math.isfinite(v) and v > 0]
-    return good if len(good) == len(values) else []
+    n_rows = line.get("n_rows") or 1
+    return [v / n_rows for v in good] if len(good) == len(values) else []
 
 
 def named(item: Any) -> dict[str, Any]:
@@ -80,11 +84,21 @@ def ratios(item: Any, where: str = "") -> Iterator[Ratio]:
         if not OURS.match(mine):
             continue
         for peer in timed:
-            if not OURS.match(peer) and not peer.startswith(VARIANT):
+            if not OURS.match(peer) and not peer.startswith(VARIANT) and alike(mine, peer):
                 yield Ratio(where, mine, peer, *compared(timed[mine], timed[peer]))
     for name, part in parts.items():
         if isinstance(part, dict | list):
             yield from ratios(part, where if name == "lines" else f"{where} {name}".strip())
+
+
+def alike(mine: str, peer: str) -> bool:
+    """Say whether two methods have the same sketch size, if both name one.
+
+    >>> alike("ours m=10", "peer m=20"), alike("ours m=10", "peer")
+    (False, True)
+    """
+    sizes = [re.search(r"\bm=\d+", name) for name in (mine, peer)]
+    return None in sizes or sizes[0][0] == sizes[1][0]
 
 
 def compared(ours: list[float], peer: list[float]) -> tuple[float, float, float, int]:

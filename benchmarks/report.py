@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import _runs
-from _asked import Asked, asked
+from _asked import Asked, asked, why_lost
 from _ratios import Ratio, rates, ratios
 
 HERE = Path(__file__).resolve().parent
@@ -158,8 +158,8 @@ def losses(scripts: dict[str, dict[str, Any]]) -> str:
     said += "Its error may be larger, and it may need all rows at once: see the tables as printed."
     if not lost:
         return said
-    lines = [(name, *row(asdict(ratio))) for name, ratio in lost]
-    return f"{said}\n\n{_runs.markdown(('script', *HEAD), lines)}"
+    lines = [(name, *row(asdict(ratio)), why_lost(name, ratio.peer)) for name, ratio in lost]
+    return f"{said}\n\n{_runs.markdown(('script', *HEAD, 'why'), lines)}"
 
 
 if __name__ == "__main__":

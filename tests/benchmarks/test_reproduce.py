@@ -101,7 +101,7 @@ def test_two_reports_are_shown_side_by_side(tmp_path):
 
 def test_what_is_asked_for_is_gathered_with_reasons(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    from _asked import REASONS, asked
+    from _asked import REASONS, asked, why_lost
 
     printed = {
         "parquet": "ok    peak memory 370 MB, under 400\nFAIL  speed over pyarrow alone 0.55",
@@ -115,6 +115,7 @@ def test_what_is_asked_for_is_gathered_with_reasons(monkeypatch):
     ]
     assert found[0].why == next(r.why for r in REASONS if r.script == "parquet")
     assert found[1].why == "no reason is known"
+    assert why_lost("online", "VW") != why_lost("dask", "VW") == "no reason is known"
 
 
 def test_ratios_are_found_wherever_methods_are_timed(monkeypatch):
@@ -141,6 +142,13 @@ def test_ratios_are_found_wherever_methods_are_timed(monkeypatch):
     records = [{"method": m, "n_rows": n, "seconds": s} for m, n, s in sizes]
     # Only what had the same rows is compared.
     assert [(r.where, r.ratio) for r in ratios(records)] == [("10 rows", 2.0)]
+    # Slow peers get fewer rows, and sketches are compared with those of their size.
+    slow = {
+        "OnlineNewtonClassifier m=5": {"n_rows": 100, "seconds": [1.0]},
+        "paper m=5": {"n_rows": 10, "seconds": [2.0]},
+        "paper m=50": {"n_rows": 10, "seconds": [9.0]},
+    }
+    assert [(r.peer, r.ratio) for r in ratios(slow)] == [("paper m=5", 20.0)]
 
 
 def test_claims_without_data_say_which_are_missing(monkeypatch):
