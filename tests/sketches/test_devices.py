@@ -246,7 +246,7 @@ def test_squared_norms_of_any_size(scale, place, rng):
 @pytest.fixture(params=["csr", "coo"])
 def sparse(request, place, rng):
     """Return sparse rows of scipy, and the same on the device."""
-    X = sp.random_array((4000, 200), density=0.05, rng=rng, format="csr")
+    X = sp.random_array((1500, 200), density=0.05, rng=rng, format="csr")
     X = sp.csr_array(X * np.arange(1, 201) ** -0.5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -292,7 +292,7 @@ def test_sparse_rows_on_a_device(make, sparse):
 def test_products_with_sparse_rows_of_a_device(sparse, rng):
     X, there = sparse
     rows = as_device_csr(there)
-    W, U = rng.standard_normal((200, 3)), rng.standard_normal((4000, 3))
+    W, U = rng.standard_normal((200, 3)), rng.standard_normal((1500, 3))
     from sksketch.arrays.namespace import like
 
     np.testing.assert_allclose(to_numpy(rows.times(like(W, rows.data))), X @ W, atol=1e-12)

@@ -1,5 +1,5 @@
 """The command ``sksketch``: parses, calls, prints."""
 
-from sksketch.cli.app import main
+from sksketch.cli.app import main, run
 
-__all__ = ["main"]
+__all__ = ["main", "run"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from sksketch.exceptions import StreamExhaustedError
+from sksketch.streams.prefetch import is_reading
 
 try:
     import rich  # noqa: F401  (only to know)
@@ -70,6 +72,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, ImportError, StreamExhaustedError) as error:
         return fail(in_options(str(error)))
     return code if isinstance(code, int) else 0
+
+
+def run() -> NoReturn:
+    """Run the command of this process, and end the process with its exit code.
+
+    A thread that still waits for input would come back into an interpreter that is being taken
+    down, and abort the process if it does so inside of a library.
+    """
+    code = main()
+    if is_reading():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _build_app() -> Any:

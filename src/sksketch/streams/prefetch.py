@@ -13,6 +13,7 @@ Item = TypeVar("Item")
 # Blocks made but not used yet; memory grows with it, and two keep both sides busy.
 BLOCKS_AHEAD = 2
 PATIENCE_SECONDS = 0.2
+THREAD_NAME = "sksketch-read-ahead"
 
 
 class _End:
@@ -56,7 +57,7 @@ def read_ahead(items: Generator[Item, None, None], depth: int = BLOCKS_AHEAD) ->
         put(end)
 
     # A daemon, because it may hang in a read from a terminal when the program wants to end.
-    worker = threading.Thread(target=work, name="sksketch-read-ahead", daemon=True)
+    worker = threading.Thread(target=work, name=THREAD_NAME, daemon=True)
     worker.start()
     try:
         while True:
@@ -71,6 +72,11 @@ def read_ahead(items: Generator[Item, None, None], depth: int = BLOCKS_AHEAD) ->
         while not ready.empty():
             ready.get_nowait()
         worker.join(timeout=10 * PATIENCE_SECONDS)
+
+
+def is_reading() -> bool:
+    """Say whether a thread still reads for somebody who has stopped, or waits for its input."""
+    return any(thread.name == THREAD_NAME for thread in threading.enumerate())
 
 
 def _get(ready: queue.Queue[Item | _End]) -> Item | _End:
