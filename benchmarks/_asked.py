@@ -22,6 +22,16 @@ class Reason(NamedTuple):
 REASONS = (
     Reason(
         "dense",
+        r"time of eigh",
+        "in float32 A'A is summed in float64, which PCA does not do",
+    ),
+    Reason(
+        "dense",
+        r"default [\d.]+ x IPCA",
+        "the ratio varies with the machine around what is asked, and falls beside other work",
+    ),
+    Reason(
+        "dense",
         r"exact [\d.]+ x IPCA",
         "at this width the eigenproblem of three sketch sizes costs as much as the products; the "
         "ratio varies with the machine around what is asked",
