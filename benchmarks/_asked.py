@@ -99,12 +99,13 @@ LOSSES = (
         r"LinearSVC|SGD",
         "these rows and columns fit into memory, so that nothing has to be reduced",
     ),
+    Reason("dense", r"eigh", "it has all rows in memory, and sums in their own precision"),
     Reason(
-        "dense|sparse|ridge|memory",
-        r"",
-        "it has all rows in memory, or gives no error bound",
+        "ridge",
+        r"SGD|river",
+        "it takes one pass of first-order steps, and gives no error bound",
     ),
-    Reason("kernel|kernels", r"", "it has all rows or their kernel matrix in memory"),
+    Reason("ridge", r"Ridge", "it has all rows in memory"),
     Reason("io", r"", "it reads into memory at once, and checks no value"),
 )
 

@@ -344,11 +344,11 @@ class SketchedNewton(OnlineLearner):
         n_rows = len(a["K"])
         for name in ("K", "L"):
             setattr(learner, f"_{name}", np.array(state.array(name, n_rows, n_rows)))
-        if not learner.first_rows <= n_rows <= learner.buffer_rows or n_rows != learner._capacity:
-            raise StateFormatError(f"a learner can not have {n_rows} rows of buffer here; {AGAIN}")
         for name in ("pend_start", "beta", "u"):
             getattr(learner, f"_{name}")[...] = a[name]
         learner._check_places(n_known, n_cached, n_pending)
+        if n_rows != learner._capacity:
+            raise StateFormatError(f"a learner can not have {n_rows} rows of buffer here; {AGAIN}")
         learner._maps[learner._live()] = a["maps"]
         return learner
 

@@ -155,7 +155,8 @@ class RowBuffer:
                 yield source
                 continue
             target = self._room()[self._used :][:n_copied]
-            if on_device(target) or not np.may_share_memory(target, source):
+            # A view of this very place, as `lend` gives it, is there already.
+            if on_device(target) or target.ctypes.data != source.ctypes.data:
                 target[...] = source
             self._used += n_copied
             start += n_copied
