@@ -290,6 +290,6 @@ def test_a_compiled_loop_is_kept_once_it_ran():
     from sksketch.arrays.kernels.jit import is_kept
     from sksketch.arrays.kernels.small_eigen import eigen_inplace
 
-    eigen_inplace(np.eye(2), np.empty((2, 2)), np.empty(2), np.empty((4, 2)))
+    eigen_inplace(np.eye(2, 4), np.empty((2, 4)), np.empty(2), np.empty((4, 4)))
     assert is_kept(eigen_inplace)
     assert is_kept(len)

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -20,7 +21,7 @@ from sksketch.arrays.rows import as_rows, without_traps
 def checked_rows(estimator: Any, X: Any, *, reset: bool, all_finite: bool = True) -> Any:
     """Return rows as numpy, CSR, or as they are on their device; the estimator hears of them."""
     if not (reset or all_finite) and is_plain(estimator, X):
-        return X
+        return without_traps(X)
     if not (on_device(X) or is_sparse_on_device(X)):
         return validate_data(
             estimator,
@@ -48,10 +49,10 @@ def is_plain(estimator: Any, X: Any) -> bool:
     It takes about a millisecond to find that out, as long as it takes to learn from many rows.
     """
     return (
-        type(X) is np.ndarray
+        type(X) in (np.ndarray, sp.csr_array, sp.csr_matrix)
         and X.dtype in (np.float64, np.float32)
         and X.ndim == 2
-        and len(X) > 0
+        and X.shape[0] > 0
         and X.shape[1] == getattr(estimator, "n_features_in_", None)
         and not hasattr(estimator, "feature_names_in_")
     )

@@ -20,7 +20,12 @@ from sksketch.drive.progress import Callbacks
 from sksketch.estimators._callbacks import CallbackSupport
 from sksketch.estimators._checks import as_text, from_text, host_rows
 from sksketch.estimators._names import NamedColumns
-from sksketch.estimators._online_checks import check_params, check_size, checked_weights
+from sksketch.estimators._online_checks import (
+    are_plain,
+    check_params,
+    check_size,
+    checked_weights,
+)
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.catalog import load_learner, new_learner
 from sksketch.learners.learner import OnlineLearner
@@ -122,16 +127,18 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
         self, X: Any, y: Any, sample_weight: Any, reset: bool
     ) -> tuple[Any, Array, Any, Array]:
         """Return rows, numeric targets, targets as given and weights, or raise one clear error."""
-        X, y = validate_data(
-            self,
-            host_rows(X),
-            host_rows(y),
-            accept_sparse="csr",
-            dtype=np.float64,
-            reset=reset,
-            **self._y_options,
-        )
-        check_size(X)
+        X, y = host_rows(X), host_rows(y)
+        if reset or not are_plain(self, X, y):
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=np.float64,
+                reset=reset,
+                **self._y_options,
+            )
+            check_size(X)
         weights = checked_weights(sample_weight, X.shape[0])
         targets = self._targets(y, reset)
         return X, targets, y, self._weighted(y, weights)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.rows import without_traps
-from sksketch.estimators._checks import check_choice, check_whole
+from sksketch.estimators._checks import check_choice, check_whole, is_plain
 from sksketch.learners.catalog import METHODS
 from sksketch.learners.null_phase import RULES
 
@@ -73,10 +73,27 @@ def checked_weights(weights: Any, n_rows: int) -> Array:
 
 
 def check_size(X: Any) -> None:
-    values = X.data if sp.issparse(X) else X
-    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    largest = _largest(X)
     if largest > LARGEST:
         raise ValueError(f"a value of {largest:.3g} is too large to learn from; scale the columns")
+
+
+def are_plain(estimator: Any, X: Any, y: Any) -> bool:
+    """Say whether rows and targets are such that no check would change or refuse them."""
+    return (
+        is_plain(estimator, X)
+        and X.dtype == np.float64
+        and type(y) is np.ndarray
+        and y.shape == X.shape[:1]
+        and y.dtype.kind in "biuf"
+        and _largest(X) <= LARGEST
+        and bool(np.isfinite(y).all())
+    )
+
+
+def _largest(X: Any) -> float:
+    values = X.data if sp.issparse(X) else X
+    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
 def _is_number(value: Any) -> bool:

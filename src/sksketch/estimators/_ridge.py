@@ -79,8 +79,8 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
             targets = _targets_of(y, rows.shape[0])
             return rows, targets.ravel() if targets.shape[1:] == (1,) else targets
         plain = not reset and is_plain(self, X) and type(y) is np.ndarray
-        if plain and y.dtype == np.float64 and y.shape == (len(X),):
-            return X, y
+        if plain and y.dtype == np.float64 and y.shape == X.shape[:1]:
+            return host_rows(X), y
         rows, targets = validate_data(
             self,
             host_rows(X),

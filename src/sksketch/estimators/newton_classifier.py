@@ -60,7 +60,8 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         Of the directions, how many ``"pfd"`` cuts.
     buffer_rows : int, optional
         Rows between shrinks and kept ones together. By default the first shrink comes when
-        there are ``sketch_size`` rows, and the room doubles until there are three times as many.
+        there are ``sketch_size`` rows, and the room doubles until there are three times as many;
+        with ``initial_ridge=0`` there are always twice as many.
     hash_size : int, optional
         For rows with names, see `learn_one`: None gives each name a column as it comes, a number
         hashes the names to that many columns.
@@ -287,7 +288,8 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         )
 
     def _targets(self, y: Any, reset: bool) -> Array:
-        check_classification_targets(y)
+        if reset:
+            check_classification_targets(y)
         if reset and "classes_" not in vars(self):
             self.classes_ = np.unique(y)
         if reset and len(self.classes_) < 2:

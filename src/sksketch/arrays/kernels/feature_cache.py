@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sksketch._typing import Array
+from sksketch.arrays.kernels.fours import add4, load4, store4, zero4
 from sksketch.arrays.kernels.jit import jit
 from sksketch.arrays.kernels.layout import CACHED, NOW
 from sksketch.arrays.kernels.shrink_maps import catch_up
@@ -60,10 +61,10 @@ def load_rows(
         version = place[feature, 0]
         order[1, slot] = version
         bins[version + 2] += 1
-        for j in range(C.shape[1]):
-            C[slot, j] = R[feature, j] if version >= 0 else 0.0
-        for j in range(Cp.shape[1]):
-            Cp[slot, j] = 0.0
+        for j in range(0, C.shape[1], 4):
+            store4(C, slot, j, load4(R, feature, j) if version >= 0 else zero4())
+        for j in range(0, Cp.shape[1], 4):
+            store4(Cp, slot, j, zero4())
     for v in range(1, now + 3):
         bins[v] += bins[v - 1]
     for slot in range(n_before, n_cached):
@@ -86,27 +87,40 @@ def load_rows(
 
 @jit
 def project_rows(
-    first: int, last: int, slots: Array, data: Array, C: Array, Cp: Array, b: Array, ell: int
-) -> float:
-    """Write Bx to ``b`` and return wbar'x, for the row of these entries."""
-    D, Dp = C.shape[1], Cp.shape[1]
-    for j in range(len(b)):
-        b[j] = 0.0
+    first: int,
+    last: int,
+    slots: Array,
+    data: Array,
+    C: Array,
+    Cp: Array,
+    n_pending: int,
+    b: Array,
+) -> None:
+    """Write Bx to ``b``, for the row of these entries.
+
+    It has the kept rows, then wbar, then padding to the width of ``C``, then the pending rows.
+    """
+    D = C.shape[1]
+    for j in range(0, D, 4):
+        _project_four(first, last, slots, data, C, j, b, j)
+    for j in range(0, n_pending, 4):
+        _project_four(first, last, slots, data, Cp, j, b, D + j)
+
+
+@jit
+def _project_four(
+    first: int, last: int, slots: Array, data: Array, C: Array, j: int, b: Array, at: int
+) -> None:
+    """Write the products with four columns of ``C``, as four sums side by side."""
+    s, t, u, v = zero4(), zero4(), zero4(), zero4()
     p = first
-    # b has the kept rows, then wbar, then padding to D, then the pending rows.
     while p + 4 <= last:
-        s0, s1, s2, s3 = slots[p], slots[p + 1], slots[p + 2], slots[p + 3]
-        x0, x1, x2, x3 = data[p], data[p + 1], data[p + 2], data[p + 3]
-        for j in range(D):
-            b[j] += x0 * C[s0, j] + x1 * C[s1, j] + x2 * C[s2, j] + x3 * C[s3, j]
-        for j in range(Dp):
-            b[D + j] += x0 * Cp[s0, j] + x1 * Cp[s1, j] + x2 * Cp[s2, j] + x3 * Cp[s3, j]
+        s = add4(s, data[p], load4(C, slots[p], j))
+        t = add4(t, data[p + 1], load4(C, slots[p + 1], j))
+        u = add4(u, data[p + 2], load4(C, slots[p + 2], j))
+        v = add4(v, data[p + 3], load4(C, slots[p + 3], j))
         p += 4
     while p < last:
-        s0, x0 = slots[p], data[p]
-        for j in range(D):
-            b[j] += x0 * C[s0, j]
-        for j in range(Dp):
-            b[D + j] += x0 * Cp[s0, j]
+        s = add4(s, data[p], load4(C, slots[p], j))
         p += 1
-    return float(b[ell])
+    store4(b, 0, at, add4(add4(s, 1.0, t), 1.0, add4(u, 1.0, v)))

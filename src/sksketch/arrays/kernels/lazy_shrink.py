@@ -122,10 +122,11 @@ def learn_rows(
     """
     N, D = len(K), C.shape[1]
     n_rows = len(targets)
-    b, Bx, e, h = np.empty(D + Cp.shape[1]), np.empty(N), np.empty(N), np.empty(N)
-    V, values, W = np.empty((N, N)), np.empty(N), np.empty((N, N))
+    b, Bx, e, h = np.empty((1, D + Cp.shape[1])), np.empty(N), np.empty(N), np.empty(N)
+    width = (N + 3) // 4 * 4
+    A, V, values, W = np.empty((N, width)), np.empty((N, width)), np.empty(N), np.empty((N, D))
     T_map, whole = np.empty((1, D, D)), np.empty((1, D, D))
-    work, spare = np.empty((4, N)), np.empty((2, D))
+    work, spare = np.empty((4, width)), np.empty((2, D))
     order, bins = np.empty((2, len(C)), np.int32), np.empty(S + 4, np.int64)
     slots = np.empty(len(ids), np.int32)
     loaded = start
@@ -144,9 +145,10 @@ def learn_rows(
         pending = max(k - ell, 0)
         if k >= ell and pend_start[pending] + last - first > len(pend_slot):
             return i
-        raw = project_rows(first, last, slots, data, C, Cp, b, ell)
+        project_rows(first, last, slots, data, C, Cp, pending, b)
+        raw = b[0, ell]
         for r in range(k):
-            Bx[r] = b[r] if r < ell else b[D + r - ell]
+            Bx[r] = b[0, r] if r < ell else b[0, D + r - ell]
             raw += beta[r] * Bx[r]
         scores[i] = raw
         y, weight = targets[i], weights[i]
@@ -219,6 +221,7 @@ def learn_rows(
                 first_reduced,
                 raises_ridge,
                 ell,
+                A,
                 V,
                 values,
                 W,

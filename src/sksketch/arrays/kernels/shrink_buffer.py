@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.arrays.kernels.fours import add4, load4, store4
 from sksketch.arrays.kernels.jit import jit
 from sksketch.arrays.kernels.layout import ALPHA, CACHED, KEPT, NOW, SHRINKAGE, USED
 from sksketch.arrays.kernels.shrink_maps import pair_times_map, push_map
@@ -36,6 +37,7 @@ def shrink_buffer(
     first_reduced: int,
     raises_ridge: bool,
     ell: int,
+    A: Array,
     V: Array,
     values: Array,
     W: Array,
@@ -47,10 +49,14 @@ def shrink_buffer(
     """Drop to ell rows, fold B'beta into wbar, and return the cut. ``b`` and ``u`` follow."""
     N, D = len(K), C.shape[1]
     for i in range(N):
+        for j in range(N, A.shape[1]):
+            A[i, j] = 0.0
         for j in range(i):
-            K[j, i] = K[i, j]
+            A[i, j] = K[i, j]
+            A[j, i] = K[i, j]
+        A[i, i] = K[i, i]
     if N <= _OWN_EIGEN_ROWS:
-        eigen_inplace(K, V, values, work)
+        eigen_inplace(A, V, values, work)
     else:
         found, vectors = np.linalg.eigh(K)
         for i in range(N):
@@ -65,17 +71,17 @@ def shrink_buffer(
         values[i] = 0.0 if negligible else left
         for j in range(N):
             W[j, i] = V[i, j] * root
+    for j in range(N):
+        W[j, ell] = beta[j]
+        for i in range(ell + 1, D):
+            W[j, i] = 0.0
     if raises_ridge:
         sums[ALPHA] += 0.5 * cut
     sums[SHRINKAGE] += cut
     # The map of all feature rows: the kept rows mix by W, and wbar takes in B'beta.
     for i in range(D):
         for j in range(D):
-            T_map[0, i, j] = 0.0
-    for i in range(ell):
-        for j in range(ell):
-            T_map[0, i, j] = W[i, j]
-        T_map[0, i, ell] = beta[i]
+            T_map[0, i, j] = W[i, j] if i < ell else 0.0
     T_map[0, ell, ell] = 1.0
     n_cached = counters[CACHED]
     for slot in range(0, n_cached, 2):
@@ -83,9 +89,8 @@ def shrink_buffer(
     for row in range(ell, N):
         for p in range(pend_start[row - ell], pend_start[row - ell + 1]):
             slot, value = pend_slot[p], pend_value[p]
-            for j in range(ell):
-                C[slot, j] += value * W[row, j]
-            C[slot, ell] += value * beta[row]
+            for j in range(0, D, 4):
+                store4(C, slot, j, add4(load4(C, slot, j), value, load4(W, row, j)))
     for i in range(ell):
         spare[0, i] = 0.0
         spare[1, i] = 0.0
@@ -106,8 +111,8 @@ def shrink_buffer(
     now = counters[NOW]
     for slot in range(counters[CACHED]):
         feature = cached[slot]
-        for j in range(D):
-            R[feature, j] = C[slot, j]
+        for j in range(0, D, 4):
+            store4(R, feature, j, load4(C, slot, j))
         place[feature, 0] = now + 1
         place[feature, 1] = -1
     counters[CACHED] = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from sksketch._typing import Array
+from sksketch.arrays.kernels.fours import add4, load4, store4, zero4
 from sksketch.arrays.kernels.jit import jit
 
 _EPSILON = 2.0**-52
@@ -17,12 +18,14 @@ def eigen_inplace(A: Array, V: Array, values: Array, work: Array) -> None:
     """Write the eigenvalues of ``A``, largest first, and its eigenvectors as the rows of ``V``.
 
     Householder reflections bring ``A`` to tridiagonal form, rotations bring that to diagonal
-    form. ``A`` is overwritten; ``work`` has four rows.
+    form. ``A`` is overwritten; ``work`` has four rows. The columns of all three are padded by
+    zeros to a multiple of four.
 
     >>> import numpy as np
-    >>> A, V, values = np.array([[2.0, 1.0], [1.0, 2.0]]), np.empty((2, 2)), np.empty(2)
-    >>> eigen_inplace(A, V, values, np.empty((4, 2)))
-    >>> values.round(9), abs(V.round(4))
+    >>> A, V, values = np.zeros((2, 4)), np.empty((2, 4)), np.empty(2)
+    >>> A[:, :2] = [[2.0, 1.0], [1.0, 2.0]]
+    >>> eigen_inplace(A, V, values, np.empty((4, 4)))
+    >>> values.round(9), abs(V[:, :2].round(4))
     (array([3., 1.]), array([[0.7071, 0.7071],
            [0.7071, 0.7071]]))
     """
@@ -34,7 +37,7 @@ def eigen_inplace(A: Array, V: Array, values: Array, work: Array) -> None:
     if largest == 0.0:
         for i in range(n):
             values[i] = 0.0
-            for j in range(n):
+            for j in range(V.shape[1]):
                 V[i, j] = 1.0 if i == j else 0.0
         return
     for i in range(n):
@@ -51,14 +54,17 @@ def eigen_inplace(A: Array, V: Array, values: Array, work: Array) -> None:
 def _tridiagonalise(A: Array, V: Array, diagonal: Array, work: Array) -> None:
     """Leave Q' in ``V``, and Q'AQ in ``diagonal`` and the first row of ``work``.
 
-    The reflections I - 2 v v' / v'v are kept in the columns of ``A`` that they have cleared. Loops
-    run over whole rows, also where they are zero: equal lengths are what processors like.
+    The reflections I - 2 v v' / v'v are kept in the columns of ``A`` that they have cleared. What
+    lies left of the four columns around k + 1 is done with.
     """
-    n = len(A)
+    n, width = A.shape
     off, scale, product, v = work[0], work[1], work[2], work[3]
+    for j in range(width):
+        product[j], v[j] = 0.0, 0.0
     for k in range(n - 2):
+        start = (k + 1) // 4 * 4
         length = 0.0
-        for i in range(n):
+        for i in range(start, n):
             v[i] = A[i, k] if i > k else 0.0
             length += v[i] * v[i]
         length = math.sqrt(length)
@@ -71,17 +77,18 @@ def _tridiagonalise(A: Array, V: Array, diagonal: Array, work: Array) -> None:
         A[k + 1, k] = v[k + 1]
         # v'v = 2 length (length + |first|), and this is 2 over it.
         scale[k] = 1.0 / (length * (length + abs(first)))
-        _combine_rows(A, k + 1, v, scale[k], product)
+        _combine_rows(A, k + 1, work)
         inner = 0.0
         for i in range(k + 1, n):
             inner += product[i] * v[i]
-        inner *= 0.5 * scale[k]
-        for i in range(n):
-            product[i] = product[i] - inner * v[i] if i > k else 0.0
+        inner *= 0.5 * scale[k] * scale[k]
+        for i in range(start, n):
+            product[i] = scale[k] * product[i] - inner * v[i] if i > k else 0.0
         for i in range(k + 1, n):
-            a, b = v[i], product[i]
-            for j in range(n):
-                A[i, j] -= a * product[j] + b * v[j]
+            x, y = -v[i], -product[i]
+            for j in range(start, width, 4):
+                part = add4(load4(A, i, j), x, load4(work, 2, j))
+                store4(A, i, j, add4(part, y, load4(work, 3, j)))
     if n > 1:
         off[n - 2] = A[n - 1, n - 2]
     off[n - 1] = 0.0
@@ -89,45 +96,43 @@ def _tridiagonalise(A: Array, V: Array, diagonal: Array, work: Array) -> None:
         diagonal[i] = A[i, i]
     # Q = H_0 H_1 ... built from the right, where each H_k meets only what lies below it.
     for i in range(n):
-        for j in range(n):
+        for j in range(width):
             V[i, j] = 1.0 if i == j else 0.0
     for k in range(n - 3, -1, -1):
         if scale[k] == 0.0:
             continue
-        for i in range(n):
-            v[i] = A[i, k]
-        _combine_rows(V, k + 1, v, 1.0, product)
         for i in range(k + 1, n):
-            part = scale[k] * v[i]
-            for j in range(n):
-                V[i, j] -= part * product[j]
+            v[i] = A[i, k]
+        _combine_rows(V, k + 1, work)
+        for i in range(k + 1, n):
+            x = -scale[k] * v[i]
+            for j in range((k + 1) // 4 * 4, width, 4):
+                store4(V, i, j, add4(load4(V, i, j), x, load4(work, 2, j)))
     for i in range(n):
         for j in range(i):
             V[i, j], V[j, i] = V[j, i], V[i, j]
 
 
 @jit
-def _combine_rows(A: Array, start: int, v: Array, factor: float, out: Array) -> None:
-    """Write the sum of v_i times row i of ``A``, from row ``start`` on, times a factor."""
-    n = len(A)
-    for j in range(n):
-        out[j] = 0.0
-    i = start
-    while i + 4 <= n:
-        a, b, c, d = factor * v[i], factor * v[i + 1], factor * v[i + 2], factor * v[i + 3]
-        for j in range(n):
-            total = out[j]
-            total += a * A[i, j]
-            total += b * A[i + 1, j]
-            total += c * A[i + 2, j]
-            total += d * A[i + 3, j]
-            out[j] = total
-        i += 4
-    while i < n:
-        a = factor * v[i]
-        for j in range(n):
-            out[j] += a * A[i, j]
-        i += 1
+def _combine_rows(A: Array, start: int, work: Array) -> None:
+    """Write the sum of v_i times row i of ``A``, from row ``start`` on, to the third row of work.
+
+    v is the fourth row. Columns that end before ``start`` are left alone.
+    """
+    n, width = A.shape
+    for j in range(start // 4 * 4, width, 4):
+        a, b, c, d = zero4(), zero4(), zero4(), zero4()
+        i = start
+        while i + 4 <= n:
+            a = add4(a, work[3, i], load4(A, i, j))
+            b = add4(b, work[3, i + 1], load4(A, i + 1, j))
+            c = add4(c, work[3, i + 2], load4(A, i + 2, j))
+            d = add4(d, work[3, i + 3], load4(A, i + 3, j))
+            i += 4
+        while i < n:
+            a = add4(a, work[3, i], load4(A, i, j))
+            i += 1
+        store4(work, 2, j, add4(add4(a, 1.0, b), 1.0, add4(c, 1.0, d)))
 
 
 @jit
@@ -166,10 +171,10 @@ def _diagonalise(V: Array, diagonal: Array, off: Array) -> None:
                 moved = sine * radius
                 diagonal[i + 1] = bulge + moved
                 bulge = cosine * radius - near
-                for j in range(n):
-                    upper, lower = V[i, j], V[i + 1, j]
-                    V[i + 1, j] = sine * upper + cosine * lower
-                    V[i, j] = cosine * upper - sine * lower
+                for j in range(0, V.shape[1], 4):
+                    upper, lower = load4(V, i, j), load4(V, i + 1, j)
+                    store4(V, i + 1, j, add4(add4(zero4(), cosine, lower), sine, upper))
+                    store4(V, i, j, add4(add4(zero4(), cosine, upper), -sine, lower))
             if split:
                 continue
             diagonal[first] -= moved
