@@ -44,25 +44,27 @@ def load_rows(
         for p in range(indptr[i], indptr[i + 1]):
             feature = ids[p]
             slot = place[feature, 1]
-            if slot < 0:
-                slot = n_cached
-                place[feature, 1] = slot
-                cached[slot] = feature
-                n_cached += 1
+            # Without a branch: whether a feature is there already can not be foreseen.
+            cached[n_cached] = feature
+            fresh = slot < 0
+            slot = n_cached if fresh else slot
+            n_cached += fresh
+            place[feature, 1] = slot
             slots[p] = slot
     counters[CACHED] = n_cached
     if n_cached == n_before:
         return loaded
     for v in range(now + 3):
         bins[v] = 0
-    # One pass over memory that is far away; all others are over what this one brings close.
+    # A loop of its own for memory that is far away, so that it is asked for many rows at once.
     for slot in range(n_before, n_cached):
         feature = cached[slot]
-        version = place[feature, 0]
+        for j in range(0, C.shape[1], 4):
+            store4(C, slot, j, load4(R, feature, j))
+    for slot in range(n_before, n_cached):
+        version = place[cached[slot], 0]
         order[1, slot] = version
         bins[version + 2] += 1
-        for j in range(0, C.shape[1], 4):
-            store4(C, slot, j, load4(R, feature, j) if version >= 0 else zero4())
         for j in range(0, Cp.shape[1], 4):
             store4(Cp, slot, j, zero4())
     for v in range(1, now + 3):
@@ -72,16 +74,7 @@ def load_rows(
         order[0, bins[v]] = slot
         bins[v] += 1
     # Behind those that were never touched, which need nothing.
-    n, n_new = bins[0], n_cached - n_before
-    while n < n_new:
-        slot = order[0, n]
-        version = order[1, slot]
-        n += 1
-        other = slot
-        if n < n_new and order[1, order[0, n]] == version:
-            other = order[0, n]
-            n += 1
-        catch_up(C, slot, other, version, now, S, maps, spare)
+    catch_up(C, order, bins[0], n_cached - n_before, now, S, maps, spare)
     return loaded
 
 

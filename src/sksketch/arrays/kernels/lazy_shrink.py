@@ -125,7 +125,7 @@ def learn_rows(
     b, Bx, e, h = np.empty((1, D + Cp.shape[1])), np.empty(N), np.empty(N), np.empty(N)
     width = (N + 3) // 4 * 4
     A, V, values, W = np.empty((N, width)), np.empty((N, width)), np.empty(N), np.empty((N, D))
-    T_map, whole = np.empty((1, D, D)), np.empty((1, D, D))
+    T_map, whole = np.empty((D, D)), np.empty((D, D))
     work, spare = np.empty((4, width)), np.empty((2, D))
     order, bins = np.empty((2, len(C)), np.int32), np.empty(S + 4, np.int64)
     slots = np.empty(len(ids), np.int32)
@@ -335,7 +335,7 @@ def read_weights(
                 for i in range(D):
                     spare[i] = 0.0
                     for j in range(D):
-                        spare[i] += maps[nodes[m], i, j] * vectors[version, j]
+                        spare[i] += maps[nodes[m] * D + i, j] * vectors[version, j]
                 for i in range(D):
                     vectors[version, i] = spare[i]
         for j in range(D):

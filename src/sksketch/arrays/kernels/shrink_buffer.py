@@ -81,8 +81,8 @@ def shrink_buffer(
     # The map of all feature rows: the kept rows mix by W, and wbar takes in B'beta.
     for i in range(D):
         for j in range(D):
-            T_map[0, i, j] = W[i, j] if i < ell else 0.0
-    T_map[0, ell, ell] = 1.0
+            T_map[i, j] = W[i, j] if i < ell else 0.0
+    T_map[ell, ell] = 1.0
     n_cached = counters[CACHED]
     for slot in range(0, n_cached, 2):
         pair_times_map(C, slot, min(slot + 1, n_cached - 1), T_map, 0, spare)

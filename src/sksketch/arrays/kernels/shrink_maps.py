@@ -1,7 +1,8 @@
 """The table of shrink maps: brings the rows of features that missed some shrinks up to date.
 
 The version of a feature row is the number of shrinks it has seen. The table holds products of
-the maps of consecutive shrinks, so that any version is a few products away from now.
+the maps of consecutive shrinks, one below the other, so that any version is a few products away
+from now.
 """
 
 from __future__ import annotations
@@ -16,21 +17,25 @@ from sksketch.arrays.kernels.layout import BASE
 
 @jit
 def pair_times_map(rows: Array, i: int, ii: int, maps: Array, node: int, spare: Array) -> None:
-    """Multiply rows ``i`` and ``ii`` by one of the maps.
+    """Multiply rows ``i`` and ``ii`` by the map of a node.
 
     Always in the same order, so that the bits do not depend on which rows come together. They
     may be the same row.
     """
-    D, M = rows.shape[1], maps[node]
-    j = 0
+    D = rows.shape[1]
+    first, j = node * D, 0
     # Twelve columns at a time: six sums side by side keep the processor busy.
     while j + 12 <= D:
         a, b, c, d, e, f = zero4(), zero4(), zero4(), zero4(), zero4(), zero4()
         for k in range(D):
             x, y = rows[i, k], rows[ii, k]
-            left, middle, right = load4(M, k, j), load4(M, k, j + 4), load4(M, k, j + 8)
-            a, b, c = add4(a, x, left), add4(b, x, middle), add4(c, x, right)
-            d, e, f = add4(d, y, left), add4(e, y, middle), add4(f, y, right)
+            one, two, three = (
+                load4(maps, first + k, j),
+                load4(maps, first + k, j + 4),
+                load4(maps, first + k, j + 8),
+            )
+            a, b, c = add4(a, x, one), add4(b, x, two), add4(c, x, three)
+            d, e, f = add4(d, y, one), add4(e, y, two), add4(f, y, three)
         store4(spare, 0, j, a)
         store4(spare, 0, j + 4, b)
         store4(spare, 0, j + 8, c)
@@ -41,8 +46,8 @@ def pair_times_map(rows: Array, i: int, ii: int, maps: Array, node: int, spare: 
     while j < D:
         a, d = zero4(), zero4()
         for k in range(D):
-            left = load4(M, k, j)
-            a, d = add4(a, rows[i, k], left), add4(d, rows[ii, k], left)
+            one = load4(maps, first + k, j)
+            a, d = add4(a, rows[i, k], one), add4(d, rows[ii, k], one)
         store4(spare, 0, j, a)
         store4(spare, 1, j, d)
         j += 4
@@ -74,28 +79,40 @@ def node_of(version: int, now: int, S: int, level: int) -> int:
 
 @jit
 def catch_up(
-    rows: Array, i: int, ii: int, version: int, now: int, S: int, maps: Array, spare: Array
+    rows: Array, order: Array, start: int, stop: int, now: int, S: int, maps: Array, spare: Array
 ) -> None:
-    """Bring two feature rows of one earlier version to ``now``."""
-    if version == now:
-        return
-    pair_times_map(rows, i, ii, maps, version, spare)
-    first, size = S, BASE
-    end = (version // BASE + 1) * BASE
-    while end < now:
-        # Of completed blocks, the last one of a larger block ends where that ends.
-        block = version // size
-        if (block + 1) % BASE != 0:
-            pair_times_map(rows, i, ii, maps, first + block, spare)
-        first += S // size
-        size *= BASE
-        end = (version // size + 1) * size
+    """Bring feature rows to ``now``, two of the same version at a time.
+
+    ``order`` has their places by version, and below them the version of each place.
+    """
+    n = start
+    while n < stop:
+        i = order[0, n]
+        version = order[1, i]
+        n += 1
+        ii = i
+        if n < stop and order[1, order[0, n]] == version:
+            ii = order[0, n]
+            n += 1
+        if version == now:
+            continue
+        pair_times_map(rows, i, ii, maps, version, spare)
+        first, size = S, BASE
+        end = (version // BASE + 1) * BASE
+        while end < now:
+            # Of completed blocks, the last one of a larger block ends where that ends.
+            block = version // size
+            if (block + 1) % BASE != 0:
+                pair_times_map(rows, i, ii, maps, first + block, spare)
+            first += S // size
+            size *= BASE
+            end = (version // size + 1) * size
 
 
 @jit
 def push_map(maps: Array, T_map: Array, now: int, S: int, spare: Array) -> None:
     """Add the map from ``now`` to the next version to all nodes that lead to ``now``."""
-    D = T_map.shape[1]
+    D = len(T_map)
     first, size, level = 0, 1, 0
     while size <= S:
         around = size * BASE
@@ -103,15 +120,15 @@ def push_map(maps: Array, T_map: Array, now: int, S: int, spare: Array) -> None:
         # Level 0 has the version itself; the others blocks that were complete by now.
         stop = now + 1 if level == 0 else now // size
         for block in range(start, stop):
-            node = first + block
+            top = (first + block) * D
             fresh = block == now if level == 0 else (block + 1) * size == now
             for r in range(0, D, 2):
                 if fresh:
                     for j in range(D):
-                        maps[node, r, j] = T_map[0, r, j]
-                        maps[node, r + 1, j] = T_map[0, r + 1, j]
+                        maps[top + r, j] = T_map[r, j]
+                        maps[top + r + 1, j] = T_map[r + 1, j]
                 else:
-                    pair_times_map(maps[node], r, r + 1, T_map, 0, spare)
+                    pair_times_map(maps, top + r, top + r + 1, T_map, 0, spare)
         first += S // size
         size = around
         level += 1
@@ -154,16 +171,16 @@ def flush(
 @jit
 def _compose(maps: Array, version: int, now: int, whole: Array, spare: Array) -> None:
     """Write the product of the maps from ``version`` to ``now`` to ``whole``."""
-    D = whole.shape[1]
+    D = len(whole)
     for r in range(0, D, 2):
         for j in range(D):
-            whole[0, r, j] = maps[version, r, j]
-            whole[0, r + 1, j] = maps[version, r + 1, j]
+            whole[r, j] = maps[version * D + r, j]
+            whole[r + 1, j] = maps[version * D + r + 1, j]
         level = 1
         while True:
             node = node_of(version, now, now, level)
             if node == -2:
                 break
             if node >= 0:
-                pair_times_map(whole[0], r, r + 1, maps, node, spare)
+                pair_times_map(whole, r, r + 1, maps, node, spare)
             level += 1

@@ -164,10 +164,9 @@ def _diagonalise(V: Array, diagonal: Array, off: Array) -> None:
                     off[last] = 0.0
                     split = True
                     break
-                inverse = 1.0 / radius
-                sine, cosine = far * inverse, bulge * inverse
+                sine, cosine = far / radius, bulge / radius
                 bulge = diagonal[i + 1] - moved
-                radius = (diagonal[i] - bulge) * sine + 2.0 * cosine * near
+                radius = (diagonal[i] - bulge) * sine + cosine * (2.0 * near)
                 moved = sine * radius
                 diagonal[i + 1] = bulge + moved
                 bulge = cosine * radius - near
