@@ -56,20 +56,17 @@ def batch_rows(batch: Any, layout: Layout, place: Place) -> XY:
     n_features = batch.num_columns - layout.n_targets
     chosen = batch.select(range(n_features))
     wanted = load_pyarrow().from_numpy_dtype(layout.dtype)
-    features: Any
+    targets = [_numbers(column) for column in batch.columns[n_features:]]
     if not layout.categories and all(kind == wanted for kind in chosen.schema.types):
         # All columns in one call, during which other threads go on.
-        features = chosen.to_tensor(null_to_nan=True, row_major=False).to_numpy().T
-    else:
-        features = [
-            _codes(column, layout.categories[i], name, place)
-            if i in layout.categories
-            else _numbers(column)
-            for i, name, column in zip(
-                layout.reads, chosen.schema.names, chosen.columns, strict=False
-            )
-        ]
-    return layout.assemble(features, [_numbers(c) for c in batch.columns[n_features:]])
+        return layout.beside(chosen.to_tensor(null_to_nan=True).to_numpy(), targets)
+    features = [
+        _codes(column, layout.categories[i], name, place)
+        if i in layout.categories
+        else _numbers(column)
+        for i, name, column in zip(layout.reads, chosen.schema.names, chosen.columns, strict=False)
+    ]
+    return layout.assemble(features, targets)
 
 
 def _numbers(column: Any) -> Array:

@@ -116,6 +116,10 @@ class Layout:
                 for i, part in zip(self._features, features, strict=True)
             ]
             np.concatenate(parts, axis=1, out=X, casting="unsafe")
+        return self.beside(X, targets)
+
+    def beside(self, X: Array, targets: Sequence[Array]) -> XY:
+        """Return rows with their targets, or None if there are none."""
         if not len(targets):
             return X, None
         y = [column.astype(np.float64) for column in targets]
