@@ -293,3 +293,35 @@ def test_a_compiled_loop_is_kept_once_it_ran():
     eigen_inplace(np.eye(2, 4), np.empty((2, 4)), np.empty(2), np.empty((4, 4)))
     assert is_kept(eigen_inplace)
     assert is_kept(len)
+
+
+def test_four_numbers_at_once_are_what_the_words_say():
+    numba = pytest.importorskip("numba")
+    from sksketch.arrays.kernels.fours import add4, load4, store4, zero4
+
+    def combine(A, x):
+        store4(A, 1, 2, add4(add4(zero4(), x, load4(A, 0, 0)), -1.0, load4(A, 0, 3)))
+
+    rows = np.arange(14.0).reshape(2, 7)
+    expected = rows.copy()
+    expected[1, 2:6] = 3.0 * rows[0, :4] - rows[0, 3:]
+    for form in (combine, numba.njit(combine)):
+        found = rows.copy()
+        form(found, 3.0)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 7, 30])
+@pytest.mark.parametrize("rank", [0, 1, 30])
+def test_small_eigenproblems_are_those_of_lapack(n_rows, rank):
+    from sksketch.arrays.kernels.small_eigen import eigen_inplace
+
+    B = np.random.default_rng(n_rows).standard_normal((n_rows, rank))
+    width = -(-n_rows // 4) * 4
+    A, V, values = np.zeros((n_rows, width)), np.empty((n_rows, width)), np.empty(n_rows)
+    A[:, :n_rows] = B @ B.T
+    eigen_inplace(A, V, values, np.empty((4, width)))
+    V = V[:, :n_rows]
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(B @ B.T)[::-1], atol=1e-13 * 900)
+    np.testing.assert_allclose(V @ V.T, np.eye(n_rows), atol=1e-13)
+    np.testing.assert_allclose((V.T * values) @ V, B @ B.T, atol=1e-12 * 900)

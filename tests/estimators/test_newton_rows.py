@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import sksketch
 from sksketch import OnlineNewtonClassifier, OnlineNewtonRegressor
@@ -96,3 +97,21 @@ def test_one_row_of_another_width_is_refused():
     model = OnlineNewtonClassifier(sketch_size=3).learn_one([1.0, 2.0], 1)
     with pytest.raises(ValueError, match="the row has 3 values, expected 2"):
         model.predict_one([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csr_matrix])
+@pytest.mark.parametrize("Model", [OnlineNewtonClassifier, OnlineNewtonRegressor])
+def test_blocks_that_need_no_check_are_learned_as_those_that_do(kind, Model):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 5))
+    y = (X[:, 0] > 0).astype(int)
+    plain, checked = (Model(sketch_size=3).fit(X[:20], y[:20]) for _ in range(2))
+    plain.partial_fit(kind(X[20:]), y[20:])
+    checked.partial_fit(X[20:].tolist(), y[20:].tolist())
+    np.testing.assert_array_equal(plain.coef_, checked.coef_)
+    for bad in (np.nan, np.inf, 1e80):
+        wrong = X[20:].copy()
+        wrong[7, 2] = bad
+        with pytest.raises(ValueError, match="NaN|infinity|too large"):
+            plain.partial_fit(kind(wrong), y[20:])
+    np.testing.assert_array_equal(plain.coef_, checked.coef_)
