@@ -14,7 +14,7 @@ from sksketch.arrays.kernels.shrink_maps import pair_times_map, push_map
 from sksketch.arrays.kernels.small_eigen import eigen_inplace
 
 # Above this many rows LAPACK is faster.
-_OWN_EIGEN_ROWS = 64
+_OWN_EIGEN_ROWS = 100
 
 
 @jit
@@ -48,14 +48,13 @@ def shrink_buffer(
 ) -> float:
     """Drop to ell rows, fold B'beta into wbar, and return the cut. ``b`` and ``u`` follow."""
     N, D = len(K), C.shape[1]
-    for i in range(N):
-        for j in range(N, A.shape[1]):
-            A[i, j] = 0.0
-        for j in range(i):
-            A[i, j] = K[i, j]
-            A[j, i] = K[i, j]
-        A[i, i] = K[i, i]
     if N <= _OWN_EIGEN_ROWS:
+        for i in range(N):
+            for j in range(N, A.shape[1]):
+                A[i, j] = 0.0
+            for j in range(i + 1):
+                A[i, j] = K[i, j]
+                A[j, i] = K[i, j]
         eigen_inplace(A, V, values, work)
     else:
         found, vectors = np.linalg.eigh(K)
