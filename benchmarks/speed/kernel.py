@@ -88,7 +88,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--methods", help="only methods that contain one of these words")
     parser.add_argument("--repeats", type=int, help="3, or 1 if quick")
     parser.add_argument("--patience", type=float, default=20.0, help="seconds; do not repeat above")
-    parser.add_argument("--limit", type=float, default=1500.0, help="seconds; skip what needs more")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds; skip what needs more")
     parser.add_argument("--gigabytes", type=float, default=6.0, help="skip what needs more")
     parser.add_argument("--json", metavar="FILE", help="write the figures there as well")
     options = parser.parse_args()
