@@ -106,6 +106,8 @@ LOSSES = (
         "it takes one pass of first-order steps, and gives no error bound",
     ),
     Reason("ridge", r"Ridge", "it has all rows in memory"),
+    Reason("kernel", r"KernelPCA", "the kernel matrix of so few rows fits into memory"),
+    Reason("kernel", r"Nystroem", "it takes few landmarks, and gives no error bound"),
     Reason("io", r"", "it reads into memory at once, and checks no value"),
 )
 
