@@ -114,7 +114,11 @@ LOSSES = (
 
 def why_lost(script: str, peer: str) -> str:
     """Return the reason why a peer may take less time."""
-    found = (r.why for r in LOSSES if re.fullmatch(r.script, script) and re.search(r.words, peer))
+    return _reason(LOSSES, script, peer)
+
+
+def _reason(known: tuple[Reason, ...], script: str, text: str) -> str:
+    found = (r.why for r in known if r.script == script and re.search(r.words, text))
     return next(found, "no reason is known")
 
 
@@ -128,12 +132,7 @@ class Asked(NamedTuple):
     @property
     def why(self) -> str:
         """The reason why it may fall short, if it does."""
-        if self.met:
-            return ""
-        found = (
-            r.why for r in REASONS if r.script == self.script and re.search(r.words, self.text)
-        )
-        return next(found, "no reason is known")
+        return "" if self.met else _reason(REASONS, self.script, self.text)
 
 
 def asked(scripts: dict[str, dict[str, Any]]) -> list[Asked]:

@@ -322,6 +322,8 @@ def test_small_eigenproblems_are_those_of_lapack(n_rows, rank):
     A[:, :n_rows] = B @ B.T
     eigen_inplace(A, V, values, np.empty((4, width)))
     V = V[:, :n_rows]
-    np.testing.assert_allclose(values, np.linalg.eigvalsh(B @ B.T)[::-1], atol=1e-13 * 900)
-    np.testing.assert_allclose(V @ V.T, np.eye(n_rows), atol=1e-13)
-    np.testing.assert_allclose((V.T * values) @ V, B @ B.T, atol=1e-12 * 900)
+    expected = np.linalg.eigvalsh(B @ B.T)[::-1]
+    rounding = 1e-14 * max(1.0, expected[0])
+    np.testing.assert_allclose(values, expected, rtol=0, atol=rounding)
+    np.testing.assert_allclose(V @ V.T, np.eye(n_rows), rtol=0, atol=1e-14)
+    np.testing.assert_allclose((V.T * values) @ V, B @ B.T, rtol=0, atol=rounding)

@@ -82,7 +82,7 @@ def run() -> NoReturn:
     down, which is not safe inside of every library.
     """
     code = main()
-    # What is left goes with the process: looking for garbage in it takes a third of a second.
+    # What is left goes with the process, and need not be looked through for garbage.
     gc.freeze()
     if is_reading():
         sys.stdout.flush()

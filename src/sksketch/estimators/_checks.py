@@ -58,6 +58,11 @@ def is_plain(estimator: Any, X: Any) -> bool:
     )
 
 
+def are_plain(estimator: Any, X: Any, y: Any) -> bool:
+    """Say the same of rows and one target for each."""
+    return is_plain(estimator, X) and type(y) is np.ndarray and y.shape == X.shape[:1]
+
+
 def checked_on_device(X: Any, *, all_finite: bool = True) -> Any:
     """Return rows of torch or cupy, dense or sparse, in floating-point numbers, or refuse them."""
     if X.ndim != 2:

@@ -21,10 +21,10 @@ from sksketch.estimators._callbacks import CallbackSupport
 from sksketch.estimators._checks import as_text, from_text, host_rows
 from sksketch.estimators._names import NamedColumns
 from sksketch.estimators._online_checks import (
-    are_plain,
     check_params,
     check_size,
     checked_weights,
+    need_no_check,
 )
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.catalog import load_learner, new_learner
@@ -128,7 +128,7 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
     ) -> tuple[Any, Array, Any, Array]:
         """Return rows, numeric targets, targets as given and weights, or raise one clear error."""
         X, y = host_rows(X), host_rows(y)
-        if reset or not are_plain(self, X, y):
+        if reset or not need_no_check(self, X, y):
             X, y = validate_data(
                 self,
                 X,

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.rows import without_traps
-from sksketch.estimators._checks import check_choice, check_whole, is_plain
+from sksketch.estimators._checks import are_plain, check_choice, check_whole
 from sksketch.learners.catalog import METHODS
 from sksketch.learners.null_phase import RULES
 
@@ -78,13 +78,11 @@ def check_size(X: Any) -> None:
         raise ValueError(f"a value of {largest:.3g} is too large to learn from; scale the columns")
 
 
-def are_plain(estimator: Any, X: Any, y: Any) -> bool:
+def need_no_check(estimator: Any, X: Any, y: Any) -> bool:
     """Say whether rows and targets are such that no check would change or refuse them."""
     return (
-        is_plain(estimator, X)
+        are_plain(estimator, X, y)
         and X.dtype == np.float64
-        and type(y) is np.ndarray
-        and y.shape == X.shape[:1]
         and y.dtype.kind in "biuf"
         and _largest(X) <= LARGEST
         and bool(np.isfinite(y).all())

@@ -17,7 +17,7 @@ from sksketch.arrays.namespace import like, on_device, precision, to_numpy
 from sksketch.arrays.rows import times
 from sksketch.drive.dask import is_dask, lazily
 from sksketch.estimators._base import SketchEstimator
-from sksketch.estimators._checks import checked_rows, host_rows, is_plain
+from sksketch.estimators._checks import are_plain, checked_rows, host_rows
 from sksketch.learners.ridge import ProjectedRidge, RidgeSolution, solve_summary
 from sksketch.sketches import ExactCovariance, Regression, Sketch, make_sketch
 
@@ -78,8 +78,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
             rows = checked_rows(self, X, reset=reset, all_finite=False)
             targets = _targets_of(y, rows.shape[0])
             return rows, targets.ravel() if targets.shape[1:] == (1,) else targets
-        plain = not reset and is_plain(self, X) and type(y) is np.ndarray
-        if plain and y.dtype == np.float64 and y.shape == X.shape[:1]:
+        if not reset and are_plain(self, X, y) and y.dtype == np.float64:
             return host_rows(X), y
         rows, targets = validate_data(
             self,
