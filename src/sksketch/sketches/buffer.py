@@ -25,7 +25,7 @@ from sksketch.arrays.rows import CHUNK_BYTES
 SLACK_BYTES = 1 << 20
 
 # Tiles stay in the fast caches, and have so many rows that the cost of a call does not count.
-TILE_ROWS, TILE_BYTES = (256, 1024), 2**19
+TILE_ROWS, TILE_BYTES = (256, 1024), 2**20
 
 # On a device a call costs much, and memory little.
 DEVICE_TILE_ROWS, DEVICE_TILE_BYTES = 8192, 1 << 29

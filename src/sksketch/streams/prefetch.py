@@ -23,11 +23,11 @@ class _End:
         self.error = error
 
 
-def read_ahead(items: Generator[Item, None, None], depth: int = BLOCKS_AHEAD) -> Iterator[Item]:
-    """Give the items of a generator that runs in a background thread, at most ``depth`` ahead.
+def read_ahead(items: Iterator[Item], depth: int = BLOCKS_AHEAD) -> Iterator[Item]:
+    """Give the items of an iterator that runs in a background thread, at most ``depth`` ahead.
 
-    The thread starts with the first item asked for. An error of the generator is raised where
-    its item would have come. Closing what is returned, or dropping it, closes the generator
+    The thread starts with the first item asked for. An error of the iterator is raised where
+    its item would have come. Closing what is returned, or dropping it, closes a generator
     and ends the thread.
 
     >>> list(read_ahead(x * x for x in range(4)))
@@ -45,11 +45,15 @@ def read_ahead(items: Generator[Item, None, None], depth: int = BLOCKS_AHEAD) ->
             return True
         return False
 
+    def given() -> Generator[Item, None, None]:
+        # Closing this closes a generator behind it as well.
+        yield from items
+
     def work() -> None:
         end = _End()
         try:
-            with closing(items):
-                for item in items:
+            with closing(given()) as inner:
+                for item in inner:
                     if not put(item):
                         return
         except BaseException as error:  # noqa: BLE001  (raised again in the thread that reads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -171,12 +171,14 @@ class RowSource:
             raise ValueError(f"cannot go on after row {start_row} of {known}; give 0 to {known}")
         self.n_missing = self.n_dropped = 0
         again = self.missing not in ("error", UNCHECKED)
-        resolved = self._resolved(self._reader.read(0 if again else start_row))
-        ahead = read_ahead(resolved, self._reader.ahead) if self._in_background else resolved
-        blocks = self._counted(ahead, start_row if again else 0)
+        pieces = self._reader.read(0 if again else start_row)
+        if self._in_background:
+            # Only the reading: of the two threads that one has more to do.
+            pieces = read_ahead(pieces, self._reader.ahead)
+        blocks = self._counted(self._resolved(pieces), start_row if again else 0)
         return blocks if self.batch_rows is None else reblock(blocks, self.batch_rows)
 
-    def _resolved(self, pieces: Iterator[Piece]) -> Generator[Resolved, None, None]:
+    def _resolved(self, pieces: Iterator[Piece]) -> Iterator[Resolved]:
         """Deal with missing values."""
         missing = Missing(self.missing, self.feature_names, self.target_names)
         for piece in pieces:
