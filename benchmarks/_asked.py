@@ -99,6 +99,22 @@ LOSSES = (
         r"LinearSVC|SGD",
         "these rows and columns fit into memory, so that nothing has to be reduced",
     ),
+    Reason(
+        "sparse",
+        r"TruncatedSVD|gensim",
+        "it has all rows at hand for several passes, or takes them by the ten thousand, and gives "
+        "no error bound",
+    ),
+    Reason(
+        "sparse",
+        r"SFD paper",
+        "a sketch of few rows shrinks often, and the paper's form verifies less at each shrink",
+    ),
+    Reason(
+        "sparse",
+        r"FD, ",
+        "where rows are dense, or a sketch of few rows is cheap, random directions gain nothing",
+    ),
     Reason("dense", r"eigh", "it has all rows in memory, and sums in their own precision"),
     Reason(
         "ridge",

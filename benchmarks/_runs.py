@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = {
@@ -83,6 +85,15 @@ def processor() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
+
+
+def tables(path: Path, facts: dict[str, str]) -> dict[str, Any]:
+    """Return the tables of a file for the site, if it was written under the same versions.
+
+    Git keeps these files and not what they were made of, and not every script is run each time.
+    """
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return {} if found.pop("facts", None) != facts else found
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

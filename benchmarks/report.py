@@ -27,6 +27,7 @@ SPEED = (
 SCRIPTS = {name: HERE / "speed" / f"{name}.py" for name in SPEED}
 SCRIPTS["scale_sim"] = HERE / "scale_sim.py"
 GOAL = ("script", "figure", "verdict")
+ASKED = "What is asked of the figures"
 HEAD = ("case", "ours", "peer", "peer's time over ours", "least", "most", "runs")
 
 
@@ -46,7 +47,8 @@ def main() -> None:
         # After each, so that a run that is stopped leaves what it has.
         (options.results / "report.json").write_text(json.dumps(report, indent=1))
         (options.results / "report.md").write_text(text(report))
-        (options.results / "peers.json").write_text(json.dumps(peers(report), indent=1))
+        path = options.results / "peers.json"
+        path.write_text(json.dumps(peers(report, _runs.tables(path, facts)), indent=1))
     print(goals(scripts), losses(scripts), sep="\n\n")
     print("wrote report.json, report.md and peers.json")
     sys.exit(1 if any(scripts[name]["failure"] for name in options.only) else 0)
@@ -111,7 +113,7 @@ def text(report: dict[str, Any]) -> str:
     if report["quick"]:
         parts.append("Small sizes: the ratios show that the scripts work, not what they gain.")
     parts.append(_runs.markdown(("what", "version"), list(report["versions"].items())))
-    parts += ["## What is asked of the figures", goals(report["scripts"])]
+    parts += [f"## {ASKED}", goals(report["scripts"])]
     parts += ["## Cases that we lose", losses(report["scripts"])]
     for name, found in report["scripts"].items():
         parts += [f"## {name}", f"`{found['command']}`, {found['seconds']:.0f} s"]
@@ -139,15 +141,33 @@ def goal(one: Asked) -> tuple[str, str, str]:
     return one.script, one.text, "met" if one.met else f"short: {one.why}"
 
 
-def peers(report: dict[str, Any]) -> dict[str, Any]:
-    """Return what was asked for and the ratios, as tables for the site."""
-    found: dict[str, Any] = {"facts": report["versions"]}
-    reached = [goal(one) for one in asked(report["scripts"])]
-    found["What is asked of the figures"] = [dict(zip(GOAL, g, strict=True)) for g in reached]
-    for name, part in report["scripts"].items():
+def peers(report: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
+    """Return what was asked for and the ratios, as tables for the site.
+
+    Scripts that the report does not have keep their tables of an earlier one.
+    """
+    scripts = report["scripts"]
+    tables = {title: lines for title, lines in earlier.items() if script_of(title) not in scripts}
+    for name, part in scripts.items():
         lines = [dict(zip(HEAD, row(ratio), strict=True)) for ratio in part["ratios"]]
-        found[f"{name}: {part['command']}"] = lines
-    return found
+        tables[f"{name}: {part['command']}"] = lines
+    reached = [line for line in earlier.get(ASKED, []) if line["script"] not in scripts]
+    reached += [dict(zip(GOAL, goal(one), strict=True)) for one in asked(scripts)]
+    # Those that fall short first, each in the order of the scripts.
+    order = list(SCRIPTS)
+    reached.sort(key=lambda line: (line["verdict"] == "met", order.index(line["script"])))
+    titles = sorted(filter(script_of, tables), key=lambda title: order.index(script_of(title)))
+    return {
+        "facts": report["versions"],
+        ASKED: reached,
+        **{title: tables[title] for title in titles},
+    }
+
+
+def script_of(title: str) -> str:
+    """Return the script whose ratios a table has, or nothing."""
+    name = title.partition(":")[0]
+    return name if name in SCRIPTS else ""
 
 
 def losses(scripts: dict[str, dict[str, Any]]) -> str:

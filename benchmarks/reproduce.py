@@ -214,11 +214,14 @@ def conclude(
     for name, rows in claims.items():
         text += [f"## {title(name)}", table(rows)]
     (options.results / "claims.md").write_text("\n\n".join(text) + "\n")
-    short = {
+    path = options.results / "claims.json"
+    short = _runs.tables(path, facts) | {
         title(name): [dict(zip(HEAD, cells(row), strict=True)) for row in rows]
         for name, rows in claims.items()
     }
-    (options.results / "claims.json").write_text(json.dumps({"facts": facts} | short, indent=1))
+    titles = [title(name) for name in scripts() if title(name) in short]
+    ordered = {name: short[name] for name in titles}
+    path.write_text(json.dumps({"facts": facts} | ordered, indent=1))
     print(f"wrote claims.md, claims.json, {', '.join(f'{n}.json, {n}.md' for n in options.only)}")
 
 

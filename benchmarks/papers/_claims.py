@@ -75,6 +75,7 @@ XU2017 = [
     Expected("NOR below RPDR", "NOR lower (Figure 1)"),
     Expected("NOR below DSRR", "NOR lower (Figure 1)"),
     Expected("NOR below RP with", "NOR lower (Figure 1)"),
+    Expected("NOR below RP on every draw", "NOR lower (Figure 1)"),
     Expected("NOR is as good as all columns", "equal where the spectrum falls fast"),
     Expected("the certificate is below Lemma 2", "Lemma 2 is a bound"),
 ]

@@ -38,8 +38,10 @@ class Problem:
     y_test: np.ndarray
 
 
-def synthetic(n_rows: int, n_features: int, seed: int) -> list[Problem]:
-    """Return the three sets on the same random directions; the last tenth is for testing.
+def synthetic(
+    n_rows: int, n_features: int, seed: int, names: tuple[str, ...] = tuple(SYNTHETIC)
+) -> list[Problem]:
+    """Return the three sets, or some, on the same random directions; the last tenth is for testing.
 
     Singular vectors are those of a normal matrix, labels the sign of a normal model, and ten
     columns of noise of standard deviation one come last. Errors depend on the model drawn: with
@@ -56,8 +58,8 @@ def synthetic(n_rows: int, n_features: int, seed: int) -> list[Problem]:
     del M
     cut = n_rows * 9 // 10
     problems = []
-    for name, spectrum in SYNTHETIC.items():
-        singular_values = spectrum(np.arange(1, n_features + 1))
+    for name in names:
+        singular_values = SYNTHETIC[name](np.arange(1, n_features + 1))
         X = np.sqrt(n_rows) * (V * singular_values) @ U.T
         y = np.where(X @ w > 0, 1.0, -1.0)
         X = np.hstack([X, noise])

@@ -19,8 +19,15 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "speed"))
 import _threads
 from _common import machine
 from _xu2017_data import FILES, missing, real, synthetic
-from _xu2017_methods import Record, measured, on_real, on_synthetic
-from _xu2017_tables import Figures, bars, claims, draw, table
+from _xu2017_methods import (
+    Leads,
+    Record,
+    leads_by_sampling,
+    measured,
+    on_real,
+    on_synthetic,
+)
+from _xu2017_tables import Figures, bars, claims, draw, draws_claims, table
 
 from sksketch import ReducedClassifier
 
@@ -44,6 +51,7 @@ def main() -> None:
             records = run_synthetic(options)
             n_test = (QUICK if options.quick else FULL_SIZE)[0] // 10
             found = claims(Figures(records), n_test=n_test, full_size=not options.quick)
+            found += draws_claims(run_draws(options))
             print("\nclaims on the synthetic sets")
             for claim, verdict in found:
                 print(f"{claim}\n    {verdict}")
@@ -95,6 +103,16 @@ def run_synthetic(options: argparse.Namespace) -> list[Record]:
             print(table(new), flush=True)
             records += new
     return records
+
+
+def run_draws(options: argparse.Namespace) -> list[Leads]:
+    """Compare NOR and RP on many draws of exp-1: one draw decides between the two by chance."""
+    n_rows, n_features, size = QUICK if options.quick else FULL_SIZE
+    leads = []
+    for seed in range(1, 1 + (3 if options.quick else 8)):
+        (problem,) = synthetic(n_rows, n_features, seed, ("exp-1",))
+        leads.append(leads_by_sampling(problem, ALPHAS, size, seed))
+    return leads
 
 
 def run_real(names: list[str], options: argparse.Namespace) -> list[Record]:

@@ -88,6 +88,30 @@ def report(path: Path, ratio: float) -> str:
     return str(path)
 
 
+def test_scripts_that_are_not_run_keep_their_tables(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import _runs
+    from report import ASKED, peers
+
+    facts = {"numpy": "2"}
+    path = tmp_path / "peers.json"
+    everything = json.loads(Path(report(path, 2.0)).read_text())
+    everything["scripts"]["dense"] |= {"command": "python dense.py", "printed": "FAIL  slow"}
+    assert _runs.tables(tmp_path / "none.json", facts) == {}
+    path.write_text(json.dumps(peers(everything, {})))
+    first = _runs.tables(path, facts)
+    assert list(first) == [ASKED, "dense: python dense.py"]
+    assert _runs.tables(path, {"numpy": "3"}) == {}
+    sparse = everything["scripts"]["dense"] | {"command": "python sparse.py", "printed": "ok  fast"}
+    both = peers(everything | {"scripts": {"sparse": sparse}}, first)
+    assert list(both) == ["facts", ASKED, "dense: python dense.py", "sparse: python sparse.py"]
+    assert [line["script"] for line in both[ASKED]] == ["dense", "sparse"]
+    # What is run again replaces what it was.
+    again = peers(everything, {title: [] for title in both} | {ASKED: both[ASKED]})
+    assert again["dense: python dense.py"] == first["dense: python dense.py"]
+    assert len(again[ASKED]) == 2
+
+
 def test_two_reports_are_shown_side_by_side(tmp_path):
     first, second = report(tmp_path / "a.json", 2.0), report(tmp_path / "b.json", 3.0)
     done = run("compare.py", first, second, "--rates")
