@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from sksketch._typing import Array
+from sksketch.estimators._labels import (
+    LinearClassifier,
+    labels_of,
+    labels_text,
+    one_against_rest,
+)
 from sksketch.estimators._online import OnlineEstimator
 from sksketch.estimators._online_checks import given_classes
 from sksketch.learners.losses import CLASSIFICATION
@@ -26,7 +29,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
+class OnlineNewtonClassifier(LinearClassifier, OnlineEstimator):
     """Linear classifier that learns row by row with curvature and nothing to tune.
 
     Each row is predicted, then learned from by a Newton step whose curvature is a sketch of all
@@ -309,46 +312,10 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         return columns
 
     def _weighted(self, y: Any, weights: Array) -> Array:
-        if self.class_weight is None:
-            return weights
-        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=np.asarray(y))
-        number = np.argmax(np.asarray(y)[:, None] == self.classes_, axis=1)
-        return np.asarray(weights * by_class[number])
-
-    def _predictions(self, scores: Array) -> Array:
-        if scores.shape[1] == 1:
-            return np.asarray(self.classes_[(scores[:, 0] > 0).astype(int) % len(self.classes_)])
-        return np.asarray(self.classes_[np.argmax(scores, axis=1)])
+        return weights * self._class_weights(y)
 
     def _errors(self, scores: Array, y: Any) -> Array:
         return np.asarray(self._predictions(scores) != np.asarray(y), dtype=np.float64)
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the scores of rows: positive for the second of two labels, or one per label.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> Array:
-        """Return the label of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        return self._predictions(self._scores(X))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Array:
@@ -362,11 +329,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         -------
         array of shape (n_samples, n_classes)
         """
-        scores = self._scores(X)
-        positive = 1.0 / (1.0 + np.exp(-np.clip(scores, -500, 500)))
-        if scores.shape[1] == 1:
-            return np.column_stack([1.0 - positive[:, 0], positive[:, 0]])
-        return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+        return one_against_rest(self._scores(X))
 
     @property
     def coef_(self) -> Array:
@@ -379,14 +342,12 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         return self._dense()[1]
 
     def _more_meta(self) -> dict[str, Any]:
-        labels = {"labels": self.classes_.tolist(), "dtype": self.classes_.dtype.str}
         return {
-            "classes": json.dumps(labels),
+            "classes": labels_text(self.classes_),
             "open_labels": bool(getattr(self, "_open_labels", False)),
             "guess": getattr(self, "_guess", None),
         }
 
     def _restore(self, meta: Any) -> None:
-        labels = json.loads(meta["classes"])
-        self.classes_ = np.array(labels["labels"], dtype=np.dtype(labels["dtype"]))
+        self.classes_ = labels_of(meta["classes"])
         self._open_labels, self._guess = meta["open_labels"], meta.get("guess")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 import scipy.special
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.class_weight import compute_class_weight
+from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from sksketch._typing import Array
+from sksketch.estimators._labels import (
+    LinearClassifier,
+    labels_of,
+    labels_text,
+    one_against_rest,
+)
 from sksketch.estimators._reduced import ReducedEstimator
 from sksketch.learners.margins import CLASSIFICATION, REGRESSION
 
@@ -25,7 +29,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class ReducedClassifier(ClassifierMixin, ReducedEstimator):
+class ReducedClassifier(LinearClassifier, ReducedEstimator):
     """Linear classifier learned on a random subspace of the data, with a certified gap.
 
     Minimises ``F(w) = mean loss + alpha / 2 |w|^2`` over the models of a subspace, and gives the
@@ -150,42 +154,6 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
             return codes, self.loss
         return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0), self.loss
 
-    def _class_weights(self, y: Any) -> Array | float:
-        if self.class_weight is None:
-            return 1.0
-        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=np.asarray(y))
-        return np.asarray(by_class[np.searchsorted(self.classes_, y)])
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the scores of rows: positive for the second of two labels, or one per label.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> Array:
-        """Return the label of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        scores = self._scores(X)
-        if scores.shape[1] == 1:
-            return np.asarray(self.classes_[(scores[:, 0] > 0).astype(int)])
-        return np.asarray(self.classes_[np.argmax(scores, axis=1)])
-
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each label, for the logistic loss and softmax.
@@ -201,18 +169,13 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         scores = self._scores(X)
         if scores.shape[1] > 1 and self.loss == "softmax":
             return np.asarray(scipy.special.softmax(scores, axis=1))
-        positive = scipy.special.expit(scores)
-        if scores.shape[1] == 1:
-            return np.column_stack([1.0 - positive[:, 0], positive[:, 0]])
-        return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+        return one_against_rest(scores)
 
     def _more_meta(self) -> dict[str, Any]:
-        labels = {"labels": self.classes_.tolist(), "dtype": self.classes_.dtype.str}
-        return {"classes": json.dumps(labels)}
+        return {"classes": labels_text(self.classes_)}
 
     def _restore(self, meta: Any) -> None:
-        labels = json.loads(meta["classes"])
-        self.classes_ = np.array(labels["labels"], dtype=np.dtype(labels["dtype"]))
+        self.classes_ = labels_of(meta["classes"])
 
 
 class ReducedRegressor(RegressorMixin, ReducedEstimator):
