@@ -161,7 +161,7 @@ class ExactCovariance(Sketch):
         n_features = self._require_rows()
         return (
             f"ExactCovariance: accumulates A'A of {n_features} columns without error "
-            f"in {megabytes(8 * n_features * (n_features + BUFFER_ROWS))}."
+            f"in {megabytes(8 * n_features**2 + self._buffer.nbytes)}."
         )
 
     def state(self) -> State:
