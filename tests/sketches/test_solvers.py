@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zoo
+from sksketch import FrequentDirections
 from sksketch.sketches.ledger import rounding_allowance
 from sksketch.sketches.shrinkage import RULES
 from sksketch.sketches.solvers import Task, shrink_block, shrink_exact
@@ -164,3 +165,37 @@ def test_block_shrinks_of_narrow_rows(n_rows, width):
     shrunk = shrink_block(t)
     assert loss(t, shrunk)[-1] <= shrunk.loss_bound + zoo.atol(X)
     assert zoo.energy(shrunk.matrix) <= zoo.energy(X) * (1 + 1e-12)
+
+
+def test_a_block_begins_in_the_precision_that_is_expected_to_do(monkeypatch):
+    found = []
+    project = DenseStack.project
+
+    def recorded(stack, start, cheap):
+        for Z in project(stack, start, cheap):
+            found.append(Z.eps)
+            yield Z
+
+    monkeypatch.setattr(DenseStack, "project", recorded)
+    single, double = (float(np.finfo(dtype).eps) for dtype in (np.float32, np.float64))
+    steep = np.random.default_rng(0).standard_normal((600, 60)) * 0.5 ** np.arange(60)
+    first = shrink_block(task(steep, 20))
+    tried = found.copy()
+    assert (tried[0], *set(tried[1:])) == (single, double)
+    found.clear()
+    again = shrink_block(task(steep, 20, largest=first.largest, cut=first.cut))
+    assert found == tried[1:]
+    np.testing.assert_array_equal(again.matrix, first.matrix)
+    # A stream of such rows tries in vain only where it has nothing to go by.
+    found.clear()
+    sketch = FrequentDirections(4, solver="block")
+    for seed in range(8):
+        rows = np.random.default_rng(seed).standard_normal((400, 200)) * 0.01 ** np.arange(200)
+        sketch.update(rows)
+    sketch.summary()
+    assert found.count(single) == 1
+    assert found.count(double) > 3
+    found.clear()
+    flat = np.random.default_rng(0).standard_normal((3_000, 200))
+    FrequentDirections(4, solver="block").update(flat).summary()
+    assert set(found) == {single}

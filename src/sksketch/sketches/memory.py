@@ -184,6 +184,16 @@ def probe_image(rows: Array | SparseRows, seed: int) -> Array:
     return np.asarray(to_numpy(image), dtype=np.float64)
 
 
+def _expected(memory: Memory, gained: float) -> dict[str, float]:
+    """Return what a shrink will find if rows of that squared norm are as those before them."""
+    before = memory.ledger.squared_norm
+    if before == 0.0 or not len(memory.eigenvalues):
+        return {}
+    share = gained / before
+    largest = float(memory.eigenvalues[0]) * (1.0 + share)
+    return {"largest": largest, "cut": memory.ledger.kept_loss * share}
+
+
 def compress(
     memory: Memory,
     rows: Array,
@@ -226,6 +236,7 @@ def compress(
         failure_probability=settings.failure_probability / (2 * index**2),
         seed=settings.seed,
         index=index,
+        **_expected(memory, gained),
     )
     few = planning.exact_is_cheap(
         stack.n_rows, stack.n_features, memory.sketch_size, sparse is not None

@@ -38,6 +38,8 @@ OVERSAMPLING = 8
 PROBES = 8
 MAX_PASSES = 4
 
+SINGLE_EPS = float(np.finfo(np.float32).eps)
+
 # Where the noise of cheap products is more than this part of the loss, exact ones take over.
 ACCURACY = 5e-2
 
@@ -51,7 +53,11 @@ REPEAT_ABOVE, NEGLIGIBLE = 5.0, 64.0
 
 @dataclass(frozen=True)
 class Task:
-    """One shrink: what to compress and how much loss is acceptable."""
+    """One shrink: what to compress and how much loss is acceptable.
+
+    ``largest`` and ``cut`` are what to expect of the largest eigenvalue and of the cut. They only
+    decide in which precision to begin.
+    """
 
     stack: Stack
     shrink: Callable[[Array, int], tuple[Array, float]]
@@ -63,6 +69,8 @@ class Task:
     failure_probability: float
     seed: int
     index: int
+    largest: float = 0.0
+    cut: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -145,10 +153,12 @@ def shrink_block(task: Task) -> Shrunk:
     rng = stream(task.seed, "directions", task.index)
     size = task.sketch_size
     start = P.start(size)
+    largest, cut = task.largest, task.cut
     for passes in itertools.count(1):
         n_fresh = P.width(max(size, len(start)) + OVERSAMPLING) - len(start)
         fresh = rng.standard_normal((n_fresh, P.n_features), dtype=np.float32)
-        for Z in P.project(joined([start, like(fresh, start)])):
+        cheap = rounding_allowance(SINGLE_EPS, largest) <= ACCURACY * cut
+        for Z in P.project(joined([start, like(fresh, start)]), cheap):
             matrix, kept, largest, cut = _shrink_projection(task, Z, size)
             if rounding_allowance(Z.eps, largest) <= ACCURACY * cut:
                 break

@@ -151,13 +151,13 @@ class DenseStack:
         """Return how many directions cost no more than so many."""
         return n_directions
 
-    def project(self, start: Array) -> Iterator[Projection]:
-        """Yield Y'P where Y spans P ``start'``: a cheap one, then one in full precision."""
+    def project(self, start: Array, cheap: bool) -> Iterator[Projection]:
+        """Yield Y'P where Y spans P ``start'``: a cheap one if wanted, then in full precision."""
         n_kept = len(self.kept)
         kept, rows = self._single
         T = joined([start @ kept.T, (rows @ start.T).T], axis=1)
         Y = orthonormal_rows(cast(T, precision(self.rows)))
-        if precision(self.rows) == np.float64 and self._single_scale == 1.0:
+        if cheap and precision(self.rows) == np.float64 and self._single_scale == 1.0:
             single = cast(Y, np.float32)
             Z = single[:, n_kept:] @ rows
             Z += single[:, :n_kept] @ kept
@@ -242,7 +242,7 @@ class SparseStack:
         """Return how many directions cost no more than so many."""
         return whole_lines(n_directions, 2)
 
-    def project(self, start: Array) -> Iterator[Projection]:
+    def project(self, start: Array, cheap: bool) -> Iterator[Projection]:
         """Yield Y'P where Y spans P (P'P)^k ``start'``, with k larger in a cold start."""
         # Divided by its trace P'P has norm at most one, so squares of products do not overflow.
         # Directions may be rough, so half the memory traffic will do until the last product.
