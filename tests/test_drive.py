@@ -31,6 +31,7 @@ from sksketch import (
 )
 from sksketch.drive.progress import ProgressLine
 from sksketch.persistence import read_state
+from sksketch.streams.prefetch import is_reading
 
 
 class StoppedError(Exception):
@@ -376,3 +377,19 @@ def test_callbacks_of_scikit_learn_hear_of_every_block(table):
     listener.heard.clear()
     model.fit(table[0])
     assert listener.heard == ["setup", ("fit", None), "teardown"]
+
+
+class _Refusing(StreamingPCA):
+    def partial_fit(self, X, y=None, sample_weight=None):
+        raise ValueError("not these rows")
+
+
+@pytest.mark.parametrize(("model", "hole"), [(StreamingPCA(2), np.nan), (_Refusing(2), 0.0)])
+def test_an_error_that_is_kept_does_not_keep_the_thread_that_reads(tmp_path, model, hole):
+    X = np.random.default_rng(0).standard_normal((200_000, 20))
+    X[30_000, 3] = hole
+    pd.DataFrame(X, columns=[f"c{i}" for i in range(20)]).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="missing value|not these rows") as kept:
+        fit_stream(model, tmp_path / "rows.parquet", progress=False)
+    assert kept.value.__traceback__ is not None
+    assert not is_reading()

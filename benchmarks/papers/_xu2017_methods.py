@@ -86,7 +86,7 @@ def on_synthetic(problem: Problem, alpha: float, size: int, n_draws: int) -> Ite
 
 
 def leads_by_sampling(problem: Problem, alphas: tuple[float, ...], size: int, draw: int) -> Leads:
-    """Return how much less NOR errs than RP on one set, both with sampled columns, by penalty."""
+    """Return how much less NOR errs than RP on one set, both by sampling, by penalty."""
     leads = {}
     for alpha in alphas:
         fixed = {"alpha": alpha, "operator": "sample", "fit_intercept": False, "random_state": draw}

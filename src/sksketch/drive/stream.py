@@ -6,8 +6,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -117,8 +117,9 @@ def fit_stream(
         reporting(progress) as report,
         callbacks.running("fit_stream", n_blocks),
         _room_for_reading(rows),
+        # An error that is kept would keep what reads ahead, too.
+        closing(_passes(rows, n_done, n_passes, model, device)) as blocks,
     ):
-        blocks = _passes(rows, n_done, n_passes, model, device)
         run.all_rows(blocks, n_done, n_rows, report, callbacks)
     if not steps:
         name_features(model, rows)
@@ -295,7 +296,7 @@ def _cut(blocks: Iterator[Block], every: int | None) -> Iterator[Block]:
 
 def _passes(
     rows: RowSource, n_done: int, n_passes: int, model: Any, device: str | None
-) -> Iterator[Block]:
+) -> Generator[Block, None, None]:
     """Give all rows so many times, leaving out the first ``n_done``."""
 
     def blocks(start_row: int = 0) -> Iterator[Block]:

@@ -184,14 +184,13 @@ def probe_image(rows: Array | SparseRows, seed: int) -> Array:
     return np.asarray(to_numpy(image), dtype=np.float64)
 
 
-def _expected(memory: Memory, gained: float) -> dict[str, float]:
-    """Return what a shrink will find if rows of that squared norm are as those before them."""
+def _expected(memory: Memory, gained: float) -> tuple[float, float]:
+    """Return the largest eigenvalue and the cut if so much more is as what came before."""
     before = memory.ledger.squared_norm
     if before == 0.0 or not len(memory.eigenvalues):
-        return {}
+        return 0.0, np.inf
     share = gained / before
-    largest = float(memory.eigenvalues[0]) * (1.0 + share)
-    return {"largest": largest, "cut": memory.ledger.kept_loss * share}
+    return float(memory.eigenvalues[0]) * (1.0 + share), memory.ledger.kept_loss * share
 
 
 def compress(
@@ -224,6 +223,7 @@ def compress(
         spent = memory.ledger.shrinkage
         acceptable = max(settings.tol * (memory.ledger.squared_norm + gained) - spent, 0.0)
     index = memory.ledger.n_shrinks + 1
+    likely_largest, likely_cut = _expected(memory, gained)
     task = Task(
         stack=stack,
         shrink=settings.shrink,
@@ -236,7 +236,8 @@ def compress(
         failure_probability=settings.failure_probability / (2 * index**2),
         seed=settings.seed,
         index=index,
-        **_expected(memory, gained),
+        largest=likely_largest,
+        cut=likely_cut,
     )
     few = planning.exact_is_cheap(
         stack.n_rows, stack.n_features, memory.sketch_size, sparse is not None

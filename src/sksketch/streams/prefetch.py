@@ -23,7 +23,7 @@ class _End:
         self.error = error
 
 
-def read_ahead(items: Iterator[Item], depth: int = BLOCKS_AHEAD) -> Iterator[Item]:
+def read_ahead(items: Iterator[Item], depth: int = BLOCKS_AHEAD) -> Generator[Item, None, None]:
     """Give the items of an iterator that runs in a background thread, at most ``depth`` ahead.
 
     The thread starts with the first item asked for. An error of the iterator is raised where

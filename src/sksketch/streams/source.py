@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -171,11 +172,9 @@ class RowSource:
             raise ValueError(f"cannot go on after row {start_row} of {known}; give 0 to {known}")
         self.n_missing = self.n_dropped = 0
         again = self.missing not in ("error", UNCHECKED)
+        resolved = self._resolved_ahead if self._in_background else self._resolved
         pieces = self._reader.read(0 if again else start_row)
-        if self._in_background:
-            # Only the reading: of the two threads that one has more to do.
-            pieces = read_ahead(pieces, self._reader.ahead)
-        blocks = self._counted(self._resolved(pieces), start_row if again else 0)
+        blocks = self._counted(resolved(pieces), start_row if again else 0)
         return blocks if self.batch_rows is None else reblock(blocks, self.batch_rows)
 
     def _resolved(self, pieces: Iterator[Piece]) -> Iterator[Resolved]:
@@ -183,6 +182,12 @@ class RowSource:
         missing = Missing(self.missing, self.feature_names, self.target_names)
         for piece in pieces:
             yield missing.resolve(*piece)
+
+    def _resolved_ahead(self, pieces: Iterator[Piece]) -> Iterator[Resolved]:
+        """Deal with missing values while the next pieces are read."""
+        # Closed at once: whoever keeps an error would keep the thread as well.
+        with closing(read_ahead(pieces, self._reader.ahead)) as ahead:
+            yield from self._resolved(ahead)
 
     def _counted(self, resolved: Iterator[Resolved], n_skip: int) -> Iterator[Block]:
         """Count what was missing, and leave out the first ``n_skip`` rows."""
