@@ -25,6 +25,7 @@ COVARIANCE = {"solver": "covariance"}
 SOLVERS = {"exact": EXACT, "block": BLOCK, "covariance": COVARIANCE, "auto": {}}
 RULES = {
     "uniform": {},
+    "half": {"rule": "half"},
     "parameterized": {"rule": "parameterized", "fraction": 0.5},
     "truncate": {"rule": "truncate"},
 }

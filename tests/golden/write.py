@@ -60,6 +60,7 @@ KERNELS = (RandomFeatures, StreamingKernelPCA, StreamingKernelSVD, StreamingKern
 MAKERS: dict[str, tuple[int, Callable[[], Any]]] = {
     "fd-exact": (90, lambda: FrequentDirections(4, **EXACT)),
     "fd-exact-float32": (90, lambda: FrequentDirections(4, **EXACT)),
+    "fd-half": (90, lambda: FrequentDirections(4, rule="half", **EXACT)),
     "fd-block": (198, lambda: FrequentDirections(4, seed=3, **BLOCK)),
     "fd-covariance": (517, lambda: FrequentDirections(4, solver="covariance")),
     "fd-energy": (90, lambda: FrequentDirections(4, correction="energy", **EXACT)),

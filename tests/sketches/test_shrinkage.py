@@ -26,8 +26,13 @@ def test_no_direction_loses_more_than_the_cut(rule, e, size, fraction):
 
 
 @given(e=eigenvalues, size=st.integers(1, 10), fraction=st.floats(0.01, 1.0))
-def test_q_directions_lose_all_of_the_cut(e, size, fraction):
-    for rule, q in (("uniform", size + 1), ("parameterized", n_reduced(size, fraction))):
+def test_a_shrink_loses_q_cuts_in_all(e, size, fraction):
+    halves = size / 2 + 1
+    for rule, q in (
+        ("uniform", size + 1),
+        ("half", halves),
+        ("parameterized", n_reduced(size, fraction)),
+    ):
         kept, cut = RULES[rule](e, size, fraction)
         lost = e.sum() - kept.sum()
         assert lost >= q * cut - 1e-9 * e.sum()

@@ -30,7 +30,7 @@ def loss(X, sketch):
     return np.linalg.eigvalsh(zoo.gram(X) - zoo.gram(B))[::-1]
 
 
-@pytest.mark.parametrize("rule", ["uniform", "parameterized", "truncate"])
+@pytest.mark.parametrize("rule", ["uniform", "half", "parameterized", "truncate"])
 @given(X=zoo.matrices(), sketch_size=sizes, n_new=new_rows)
 def test_master_lemma_facts_1_and_2_the_loss_is_between_zero_and_the_shrinkage(
     rule, X, sketch_size, n_new
@@ -50,6 +50,28 @@ def test_master_lemma_fact_3_the_lost_mass_is_q_times_the_shrinkage(
     q = n_reduced(sketch_size, fraction)
     mass = zoo.energy(X) - zoo.energy(sketch.matrix)
     assert mass >= q * sketch.shrinkage - zoo.atol(X)
+
+
+@given(X=zoo.matrices(), sketch_size=sizes, n_new=new_rows)
+def test_half_the_cut_loses_as_much_as_a_cut_in_full_of_half_the_rows(X, sketch_size, n_new):
+    sketch = directions(X, sketch_size, n_new, rule="half")
+    q = sketch_size / 2 + 1
+    mass = zoo.energy(X) - zoo.energy(sketch.matrix)
+    assert mass >= q * sketch.shrinkage - zoo.atol(X)
+    values = np.linalg.svd(X, compute_uv=False) ** 2
+    for rank in range(sketch_size // 2 + 1):
+        tail = values[rank:].sum()
+        assert sketch.shrinkage <= tail / (q - rank) + zoo.atol(X)
+
+
+@given(sketch_size=sizes)
+def test_half_the_cut_as_a_ridge_gives_the_kept_directions_back(sketch_size):
+    X = np.random.default_rng(sketch_size).standard_normal((12, 20))
+    sketch = FrequentDirections(sketch_size, rule="half", solver="exact", buffer_rows=20).update(X)
+    summary = sketch.summary()
+    values = np.linalg.svd(X, compute_uv=False) ** 2
+    np.testing.assert_allclose(summary.eigenvalues + summary.ridge, values[:sketch_size])
+    assert sketch.error_bound() == pytest.approx(values[sketch_size] / 2)
 
 
 @given(X=zoo.matrices(), sketch_size=sizes, n_new=new_rows)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import blas, lapack
 from threadpoolctl import ThreadpoolController
 
 from sksketch._typing import Array
@@ -61,8 +62,10 @@ def aligned_empty(shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
     return raw[start : start + n_bytes].view(dtype).reshape(shape)
 
 
-def eigh_descending(G: Array) -> tuple[Array, Array]:
+def eigh_descending(G: Array, n_vectors: int | None = None) -> tuple[Array, Array]:
     """Return eigenvalues, largest first, and eigenvectors as columns.
+
+    Where only the first ``n_vectors`` are wanted there may be no others.
 
     >>> eigh_descending(np.diag([1.0, 3.0]))[0]
     array([3., 1.])
@@ -72,8 +75,34 @@ def eigh_descending(G: Array) -> tuple[Array, Array]:
         eigenvalues, vectors = xp.linalg.eigh(G)
         return to_numpy(eigenvalues)[::-1], xp.flip(vectors, axis=1)
     with one_blas_thread():
-        eigenvalues, vectors = np.linalg.eigh(G)
+        found = None
+        if n_vectors is not None and 2 * n_vectors <= len(G) and G.dtype == np.float64:
+            found = _leading_eigh(G, n_vectors)
+        eigenvalues, vectors = np.linalg.eigh(G) if found is None else found
     return eigenvalues[::-1], vectors[:, ::-1]
+
+
+def _leading_eigh(G: Array, n_vectors: int) -> tuple[Array, Array] | None:
+    """Return all eigenvalues and the last vectors, smallest first, or None where LAPACK fails.
+
+    Its steps are those of ``eigh``: a tridiagonal matrix, divide and conquer, and the way back
+    to the vectors of G. The last is a quarter of the whole, and is done for those wanted alone.
+    """
+    divide_and_conquer = getattr(lapack, "dstevd", None)
+    if divide_and_conquer is None:
+        # Earlier releases of scipy do not have it.
+        return None
+    # Room for blocks of 64 reflectors in place of one by one.
+    reflectors, diagonal, beside, scales, failed = lapack.dsytrd(G.T, lower=1, lwork=64 * len(G))
+    eigenvalues, vectors, failed_too = divide_and_conquer(diagonal, beside)
+    if failed or failed_too:
+        return None
+    wanted = np.asfortranarray(vectors[:, len(G) - n_vectors :])
+    below, _, failed = lapack.dormqr(
+        *("L", "N", reflectors[1:, :-1], scales, wanted[1:]), lwork=64 * n_vectors
+    )
+    wanted[1:] = below
+    return None if failed else (eigenvalues, wanted)
 
 
 def gram(rows: Array) -> Array:
@@ -89,6 +118,21 @@ def gram(rows: Array) -> Array:
         part = rows[:, start : start + COLUMN_CHUNK].astype(np.float64)
         total += part @ part.T
     return total
+
+
+def add_product(total: Array, C: Array, rows: Array) -> Array:
+    """Return ``total + C @ rows``, all of one precision; may change ``total``.
+
+    >>> add_product(np.ones((1, 2)), np.eye(1), np.full((1, 2), 3.0))
+    array([[4., 4.]])
+    """
+    if on_device(rows) or not (total.size and rows.size and rows.flags.c_contiguous):
+        total += C @ rows
+        return total
+    # BLAS adds while it multiplies; numpy needs room for the product.
+    gemm = blas.sgemm if rows.dtype == np.float32 else blas.dgemm
+    sum_of_both: Array = gemm(1.0, rows.T, C.T, beta=1.0, c=total.T, overwrite_c=1).T
+    return sum_of_both
 
 
 def squared_norm(rows: Array) -> float:
@@ -176,6 +220,8 @@ def orthonormal_columns(W: Array) -> Array:
     if not nonzero.all():
         W = W[:, like(np.flatnonzero(nonzero), W)]
         G, scale = G[np.ix_(nonzero, nonzero)], scale[nonzero]
+    if not len(scale):
+        return W
     factor = _inverse_factor(G / np.outer(scale, scale)) / scale
     product: Array = W @ like(factor.T, W, precision(W))
     return product

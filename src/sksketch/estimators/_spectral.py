@@ -83,7 +83,8 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             )
         if n_features <= FEW_COLUMNS:
             return ExactCovariance()
-        return FrequentDirections(size, **options)
+        # Leading directions are what counts here, and this rule follows them most closely.
+        return FrequentDirections(size, rule="half", **options)
 
     def _sketch_size(self, n_features: int) -> int:
         if self.sketch_size is not None:

@@ -23,7 +23,7 @@ class StreamingPCA(StreamingDecomposition):
         as many as the sketch keeps.
     sketch : {"auto", "fd", "rfd", "cfd", "pfd", "isvd", "exact"} or Sketch
         What remembers the rows. "auto" accumulates the exact covariance where that is cheap
-        and otherwise takes robust Frequent Directions; `plan_` says which.
+        and otherwise takes robust Frequent Directions with ``rule="half"``; `plan_` says which.
     sketch_size : int, optional
         Rows the sketch keeps; by default a few more than ``n_components``.
     tol : float, optional

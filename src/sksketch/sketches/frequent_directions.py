@@ -43,8 +43,9 @@ class FrequentDirections(ShrinkSketch):
         (robust FD), not at all (FD), in full on the kept directions (compensated FD), as
         a ridge that matches the trace of A'A, one that matches the average lost energy,
         or a ridge of your own.
-    rule : {"uniform", "parameterized", "truncate"}
-        Which kept eigenvalues a shrink cuts: all, a fraction of them, none.
+    rule : {"uniform", "half", "parameterized", "truncate"}
+        What a shrink takes from the kept eigenvalues: the first dropped one from all of
+        them, half of it from all, all of it from a fraction of them, nothing.
     fraction : float
         The fraction for ``rule="parameterized"``, in (0, 1].
     solver : {"auto", "exact", "block", "covariance"}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.linalg import squared_norm
+from sksketch.arrays.linalg import add_product, squared_norm
 from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, on_device
 
 # Single precision perturbs a product with rows by about this much of their largest eigenvalue,
@@ -54,7 +54,7 @@ class CheapProducts:
         step = max(len(rows), 1) if on_device(rows) else max(4, CHUNK_ENTRIES // rows.shape[1])
         for start in range(0, len(rows), step):
             piece = rows[start : start + step]
-            product += (single @ piece.T) @ piece
+            product = add_product(product, single @ piece.T, piece)
         if self._length is None:
             self._length = float(np.sqrt(squared_norm(product)))
         image += cast(product, np.float64)
@@ -82,7 +82,7 @@ def loss_products(
         image: Array = (scale * (W @ K.T)) @ K - (scale * (W @ B.T)) @ B
         for start in range(0, len(rows), step):
             piece = cast(rows[start : start + step], np.float64)
-            image += (scale * (W @ piece.T)) @ piece
+            image = add_product(image, scale * (W @ piece.T), piece)
         return image
 
     return apply

@@ -238,13 +238,14 @@ def compress(
         index=index,
         largest=likely_largest,
         cut=likely_cut,
+        before=memory.ledger,
     )
     few = planning.exact_is_cheap(
         stack.n_rows, stack.n_features, memory.sketch_size, sparse is not None
     )
     with full_precision(rows):
         shrunk = SOLVERS["exact" if few else settings.route](task)
-    eps = max(shrunk.eps, float(np.finfo(precision(rows)).eps))
+    eps = float(np.finfo(precision(rows)).eps)
     largest = shrunk.largest + (0.0 if sparse is None else sparse.center_energy)
     step = Ledger(
         squared_norm=gained,
@@ -252,7 +253,7 @@ def compress(
         kept_loss=shrunk.cut,
         largest_loss=shrunk.loss,
         floor=shrunk.floor,
-        allowance=rounding_allowance(eps, largest),
+        allowance=max(shrunk.allowance, rounding_allowance(eps, largest)),
         failure_probability=shrunk.failure_probability,
         n_shrinks=1,
     )

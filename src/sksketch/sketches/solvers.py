@@ -15,8 +15,9 @@ of single precision are small against the cut, Z is computed in it.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,9 +26,10 @@ from sksketch.arrays.krylov import TopEigenvalue, top_eigenvalue
 from sksketch.arrays.linalg import eigh_descending, squared_norm, thin_svd
 from sksketch.arrays.namespace import cast, joined, like, precision
 from sksketch.arrays.random import stream
-from sksketch.sketches.ledger import rounding_allowance
+from sksketch.sketches.ledger import Ledger
 from sksketch.sketches.stacks import (
     GRAM_RESOLUTION,
+    SINGLE_ROUNDINGS,
     DenseStack,
     Projection,
     Stack,
@@ -40,7 +42,7 @@ MAX_PASSES = 4
 
 SINGLE_EPS = float(np.finfo(np.float32).eps)
 
-# Where the noise of cheap products is more than this part of the loss, exact ones take over.
+# Where the noise of cheap products is more than this part of what is lost, exact ones take over.
 ACCURACY = 5e-2
 
 # An eigenvalue below this part of the largest one is zero, to rounding.
@@ -48,7 +50,7 @@ ZERO = 1e-26
 
 # One warm pass is repeated when the loss is this many times the cut, because the directions
 # moved; but not for a loss of so few roundings of the largest eigenvalue.
-REPEAT_ABOVE, NEGLIGIBLE = 5.0, 64.0
+REPEAT_ABOVE, NEGLIGIBLE = 4.0, 64.0
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Task:
     """One shrink: what to compress and how much loss is acceptable.
 
     ``largest`` and ``cut`` are what to expect of the largest eigenvalue and of the cut. They only
-    decide in which precision to begin.
+    decide in which precision to begin. ``before`` is what earlier shrinks have lost.
     """
 
     stack: Stack
@@ -71,20 +73,29 @@ class Task:
     index: int
     largest: float = 0.0
     cut: float = np.inf
+    before: Ledger = field(default_factory=Ledger)
+
+    def tolerates(self, allowance: float, cut: float) -> bool:
+        """Say whether roundings stay small beside what all shrinks, this one with them, cut."""
+        allowed = ACCURACY * (self.before.kept_loss + cut)
+        return math.hypot(self.before.allowance, allowance) <= allowed
 
 
 @dataclass(frozen=True)
 class Shrunk:
-    """The rows that a shrink kept (orthogonal, heaviest first) and what it lost."""
+    """The rows that a shrink kept (orthogonal, heaviest first) and what it lost.
+
+    ``allowance`` is for roundings beyond those that rows of their precision bring.
+    """
 
     matrix: Array
     eigenvalues: Array
     largest: float
-    eps: float
     cut: float
     loss: float
     loss_bound: float
     floor: float = 0.0
+    allowance: float = 0.0
     failure_probability: float = 0.0
     graded: bool = False
     sketch_size: int = 0
@@ -102,7 +113,7 @@ def shrink_exact(task: Task) -> Shrunk:
     graded, V = task.graded, None
     by_gram = dense is None or not graded
     if by_gram:
-        spectrum, U = eigh_descending(P.gram())
+        spectrum, U = eigh_descending(P.gram(), max(task.sketch_size, task.max_sketch_size))
         spectrum = np.maximum(spectrum, 0.0)
         by_gram = dense is None or bool(spectrum[last] >= GRAM_RESOLUTION * spectrum[0])
     if dense is not None and not by_gram:
@@ -119,18 +130,19 @@ def shrink_exact(task: Task) -> Shrunk:
     else:
         matrix = like(np.sqrt(kept[keep])[:, None], V) * V[like(np.flatnonzero(keep), V)]
     # Rank n_features in the buffer means that every direction lost something.
-    full_rank = P.n_rows >= P.n_features and cut > 0
-    n_values = min(P.n_rows, P.n_features)
-    losses = spectrum[: P.n_features] - np.pad(kept, (0, max(n_values - len(kept), 0)))
+    floor = 0.0
+    if P.n_rows >= P.n_features and cut > 0:
+        losses = spectrum[: P.n_features].copy()
+        losses[: len(kept)] -= kept
+        floor = max(float(losses.min()), 0.0)
     return Shrunk(
         cast(matrix, precision(P.rows)),
         kept[keep],
         largest=float(spectrum[0]),
-        eps=float(np.finfo(precision(P.rows)).eps),
         cut=cut,
         loss=cut,
         loss_bound=cut,
-        floor=max(float(losses.min()), 0.0) if full_rank else 0.0,
+        floor=floor,
         graded=graded,
         sketch_size=size,
     )
@@ -157,10 +169,10 @@ def shrink_block(task: Task) -> Shrunk:
     for passes in itertools.count(1):
         n_fresh = P.width(max(size, len(start)) + OVERSAMPLING) - len(start)
         fresh = rng.standard_normal((n_fresh, P.n_features), dtype=np.float32)
-        cheap = rounding_allowance(SINGLE_EPS, largest) <= ACCURACY * cut
+        cheap = task.tolerates(SINGLE_ROUNDINGS * SINGLE_EPS * largest, cut)
         for Z in P.project(joined([start, like(fresh, start)]), cheap):
             matrix, kept, largest, cut = _shrink_projection(task, Z, size)
-            if rounding_allowance(Z.eps, largest) <= ACCURACY * cut:
+            if task.tolerates(Z.allowance(largest), cut):
                 break
         lost = max(P.squared_norm - squared_norm(matrix), 0.0)
         tolerable = max(REPEAT_ABOVE * cut, NEGLIGIBLE * Z.eps * largest)
@@ -176,7 +188,7 @@ def shrink_block(task: Task) -> Shrunk:
         matrix,
         kept,
         largest=largest,
-        eps=Z.eps,
+        allowance=Z.allowance(largest),
         cut=cut,
         loss=max(top.estimate, cut),
         loss_bound=bound,

@@ -15,6 +15,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import (
+    add_product,
     aligned_empty,
     eigh_descending,
     gram,
@@ -33,10 +34,15 @@ from sksketch.arrays.namespace import (
     squared_norms,
 )
 from sksketch.arrays.sparse import SparseRows, whole_lines
+from sksketch.sketches.ledger import ROUNDING_FACTOR
 from sksketch.sketches.loss_products import CheapProducts, LossOperator, loss_products
 
 # A cold start looks at this many sketch sizes of rows first.
-WARM_UP = 2
+WARM_UP = 3
+
+# Roundings in a projection in single precision: one or two of the largest eigenvalue, and up to
+# seven where a row is much heavier than the other 20,000.
+SINGLE_ROUNDINGS = 16.0
 
 # Squared norms whose squares are far from the ends of single precision.
 MODERATE = 1e-10, 1e10
@@ -53,14 +59,22 @@ MANY_COLUMNS = 10_000, 100_000
 
 
 class Projection(NamedTuple):
-    """The rows Z = Y'P for an orthonormal Y: Z'Z is never above P'P, but for roundings."""
+    """The rows Z = Y'P for an orthonormal Y: Z'Z is never above P'P, but for roundings.
+
+    ``roundings`` is how many of them, of the largest eigenvalue, to allow for.
+    """
 
     rows: Array
+    roundings: float = ROUNDING_FACTOR
 
     @property
     def eps(self) -> float:
         """Size of a rounding."""
         return float(np.finfo(precision(self.rows)).eps)
+
+    def allowance(self, largest: float) -> float:
+        """Return the error to allow for, with that largest eigenvalue of Z'Z."""
+        return self.roundings * self.eps * largest
 
     def gram(self) -> Array:
         """Return Z Z'."""
@@ -94,7 +108,7 @@ class DenseStack:
     """
 
     # Products with P'P that a verification spends: where rows are sparse they cost much of a pass.
-    depth = 7
+    depth = 6
 
     def __init__(
         self,
@@ -132,20 +146,28 @@ class DenseStack:
 
     def combined(self, C: Array) -> Array:
         """Return C P."""
-        product: Array = cast(C, precision(self.rows)) @ self.matrix
-        return product
+        C, n_kept = cast(C, precision(self.rows)), len(self.kept)
+        product: Array = C[:, :n_kept] @ self.kept
+        return add_product(product, C[:, n_kept:], self.rows)
 
     def start(self, size: int) -> Array:
         """Return unit rows to start from: the kept ones, or directions of the first rows."""
         if len(self.kept) >= size:
             return unit_rows(self.kept)
-        # A few more than will be kept, which mostly saves the second pass of a cold start.
         P = joined([self.kept, self.rows[: WARM_UP * size]])
-        spectrum, U = eigh_descending(gram(P))
+        # A few more than will be kept: what is lost in the first block no later one brings back.
         wanted = size + size // 3
+        spectrum, U = eigh_descending(gram(P), wanted)
         # They come largest first.
         n_clear = np.count_nonzero(spectrum[:wanted] > GRAM_RESOLUTION * max(spectrum[0], 0.0))
-        return unit_rows(cast(U[:, :n_clear].T, precision(P)) @ P)
+        first = unit_rows(cast(U[:, :n_clear].T, precision(P)) @ P)
+        return first if len(self.kept) else self._improved(first)
+
+    def _improved(self, directions: Array) -> Array:
+        """Return directions that all new rows have turned to the heavier ones."""
+        rows = self._single[1]
+        images: Array = (directions @ rows.T) @ rows
+        return orthonormal_columns(images.T).T
 
     def width(self, n_directions: int) -> int:
         """Return how many directions cost no more than so many."""
@@ -156,12 +178,12 @@ class DenseStack:
         n_kept = len(self.kept)
         kept, rows = self._single
         T = joined([start @ kept.T, (rows @ start.T).T], axis=1)
-        Y = orthonormal_rows(cast(T, precision(self.rows)))
         if cheap and precision(self.rows) == np.float64 and self._single_scale == 1.0:
-            single = cast(Y, np.float32)
-            Z = single[:, n_kept:] @ rows
-            Z += single[:, :n_kept] @ kept
-            yield Projection(Z)
+            Y = orthonormal_rows(T)
+            Z = Y[:, n_kept:] @ rows
+            Z += Y[:, :n_kept] @ kept
+            yield Projection(Z, SINGLE_ROUNDINGS)
+        Y = orthonormal_rows(cast(T, precision(self.rows)))
         Z = Y[:, n_kept:] @ self.rows
         Z += Y[:, :n_kept] @ self.kept
         yield Projection(Z)
