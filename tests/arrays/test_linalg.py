@@ -54,6 +54,34 @@ def test_eigh_descending():
     np.testing.assert_allclose((V * e) @ V.T, G, atol=1e-14)
 
 
+@pytest.mark.parametrize("scale", [1e-290, 1.0, 1e290])
+@pytest.mark.parametrize("wanted", [1, 4, 10])
+@given(seed=st.integers(0, 2**16), rank=st.integers(0, 30))
+def test_the_first_eigenvectors_alone_are_those_of_all(scale, wanted, seed, rank):
+    rows = np.random.default_rng(seed).standard_normal((rank, 20)) * 0.5 ** np.arange(20)
+    G = scale * (rows.T @ rows)
+    values, U = linalg.eigh_descending(G, wanted)
+    all_values, _ = linalg.eigh_descending(G)
+    largest = max(all_values[0], np.finfo(float).tiny)
+    np.testing.assert_allclose(values / largest, all_values / largest, atol=1e-13)
+    np.testing.assert_allclose(U[:, :wanted].T @ U[:, :wanted], np.eye(wanted), atol=1e-12)
+    np.testing.assert_allclose(
+        (G / largest) @ U[:, :wanted], U[:, :wanted] * (values[:wanted] / largest), atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("kept", "n_rows"), [(3, 5), (0, 5), (3, 0)])
+@pytest.mark.parametrize("step", [1, 2])
+def test_products_are_added(dtype, kept, n_rows, step):
+    rng = np.random.default_rng(0)
+    total, C = rng.standard_normal((kept, 4)), rng.standard_normal((kept, n_rows))
+    rows = rng.standard_normal((n_rows * step, 4))[::step]
+    found = linalg.add_product(*(part.astype(dtype) for part in (total, C)), rows.astype(dtype))
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, total + C @ rows, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(seed=st.integers(0, 2**16), n=st.integers(1, 12), width=st.integers(12, 40))
 def test_orthonormal_rows_span_what_they_were_given(dtype, seed, n, width):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import laws
@@ -149,6 +149,31 @@ def test_variances_lie_in_their_certified_intervals(sketch):
     truth = PCA(6, svd_solver="full").fit(X).explained_variance_
     assert (intervals[:, 0] - slack <= truth).all()
     assert (truth <= intervals[:, 1] + slack).all()
+
+
+@pytest.mark.parametrize("n_components", [8, 16])
+@pytest.mark.parametrize(
+    "source",
+    [
+        sksketch.datasets.stationary(6000, 600),
+        sksketch.datasets.stationary(6000, 600, decay=0.5),
+        sksketch.datasets.drifting(6000, 600),
+        sksketch.datasets.low_rank_plus_noise(6000, 600, rank=8),
+    ],
+    ids=["steady", "slow decay", "drifting", "low rank"],
+)
+def test_components_miss_no_more_than_those_of_incremental_pca(source, n_components):
+    X = source.rows(0, 6000)
+    ours = StreamingPCA(16).fit(X)
+    assert "verified subspace iteration" in ours.plan_
+    theirs = IncrementalPCA(16, batch_size=32).fit(X)
+    centered = X - X.mean(axis=0)
+
+    def missed(pca):
+        V = pca.components_[:n_components]
+        return np.linalg.norm(centered - (centered @ V.T) @ V) ** 2
+
+    assert missed(ours) <= missed(theirs)
 
 
 def test_the_certificate_is_about_the_centered_rows():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import zoo
 from sksketch import FrequentDirections
-from sksketch.sketches.ledger import rounding_allowance
+from sksketch.sketches.ledger import Ledger, rounding_allowance
 from sksketch.sketches.shrinkage import RULES
 from sksketch.sketches.solvers import Task, shrink_block, shrink_exact
 from sksketch.sketches.stacks import DenseStack
@@ -166,6 +166,17 @@ def test_block_shrinks_of_narrow_rows(n_rows, width):
     shrunk = shrink_block(t)
     assert loss(t, shrunk)[-1] <= shrunk.loss_bound + zoo.atol(X)
     assert zoo.energy(shrunk.matrix) <= zoo.energy(X) * (1 + 1e-12)
+
+
+def test_roundings_are_measured_by_all_that_was_cut():
+    # Those of many shrinks add like a random walk, and cuts add up in full.
+    X = np.random.default_rng(0).standard_normal((60, 20))
+    alone = task(X, 3)
+    assert alone.tolerates(0.05, 1.0)
+    assert not alone.tolerates(0.06, 1.0)
+    later = task(X, 3, before=Ledger(kept_loss=9.0, allowance=0.3))
+    assert later.tolerates(0.4, 1.0)
+    assert not later.tolerates(0.41, 1.0)
 
 
 def test_a_block_begins_in_the_precision_that_is_expected_to_do(monkeypatch):
