@@ -70,6 +70,13 @@ def test_the_first_eigenvectors_alone_are_those_of_all(scale, wanted, seed, rank
     )
 
 
+def test_the_first_eigenvectors_without_the_routine_that_divides(monkeypatch):
+    monkeypatch.delattr(linalg.lapack, "dstevd", raising=False)
+    values, U = linalg.eigh_descending(np.diag([1.0, 3.0, 2.0]), 1)
+    np.testing.assert_allclose(values, [3.0, 2.0, 1.0])
+    np.testing.assert_allclose(np.abs(U[:, 0]), [0.0, 1.0, 0.0])
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("kept", "n_rows"), [(3, 5), (0, 5), (3, 0)])
 @pytest.mark.parametrize("step", [1, 2])
