@@ -22,11 +22,6 @@ class Reason(NamedTuple):
 REASONS = (
     Reason(
         "dense",
-        r"time of eigh",
-        "in float32 A'A is summed in float64, which PCA does not do",
-    ),
-    Reason(
-        "dense",
         r"default [\d.]+ x IPCA",
         "the verification and the passes over the rows that are no products take as long as the "
         "products; the ratio varies with the machine",
@@ -36,18 +31,6 @@ REASONS = (
         r"exact [\d.]+ x IPCA",
         "at this width the eigenproblem of three sketch sizes costs as much as the products; the "
         "ratio varies with the machine around what is asked",
-    ),
-    Reason(
-        "dense",
-        r"low_rank_plus_noise.*proj",
-        "beyond the rank of the signal all directions are noise, and a sketch does not tell which "
-        "of them fit these very rows best",
-    ),
-    Reason(
-        "dense",
-        r"proj",
-        "the last components are those that a sketch of twice their number shrinks most; a larger "
-        "sketch_size finds them",
     ),
     Reason(
         "online",
