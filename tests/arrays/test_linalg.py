@@ -70,6 +70,14 @@ def test_the_first_eigenvectors_alone_are_those_of_all(scale, wanted, seed, rank
     )
 
 
+@pytest.mark.parametrize("wanted", [-1, 0])
+def test_no_eigenvectors_are_wanted_only_by_a_forged_file(wanted, capfd):
+    values, _ = linalg.eigh_descending(np.diag([1.0, 3.0]), wanted)
+    np.testing.assert_allclose(values, [3.0, 1.0])
+    # LAPACK would print what it does not like.
+    assert capfd.readouterr().out == ""
+
+
 def test_the_first_eigenvectors_without_the_routine_that_divides(monkeypatch):
     monkeypatch.delattr(linalg.lapack, "dstevd", raising=False)
     values, U = linalg.eigh_descending(np.diag([1.0, 3.0, 2.0]), 1)

@@ -76,7 +76,7 @@ def eigh_descending(G: Array, n_vectors: int | None = None) -> tuple[Array, Arra
         return to_numpy(eigenvalues)[::-1], xp.flip(vectors, axis=1)
     with one_blas_thread():
         found = None
-        if n_vectors is not None and 2 * n_vectors <= len(G) and G.dtype == np.float64:
+        if n_vectors is not None and 0 < 2 * n_vectors <= len(G) and G.dtype == np.float64:
             found = _leading_eigh(G, n_vectors)
         eigenvalues, vectors = np.linalg.eigh(G) if found is None else found
     return eigenvalues[::-1], vectors[:, ::-1]
