@@ -94,7 +94,7 @@ def test_products_are_added(dtype, kept, n_rows, step):
     rows = rng.standard_normal((n_rows * step, 4))[::step]
     found = linalg.add_product(*(part.astype(dtype) for part in (total, C)), rows.astype(dtype))
     assert found.dtype == dtype
-    np.testing.assert_allclose(found, total + C @ rows, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found, total + C @ rows, atol=32 * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

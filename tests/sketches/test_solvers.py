@@ -168,6 +168,19 @@ def test_block_shrinks_of_narrow_rows(n_rows, width):
     assert zoo.energy(shrunk.matrix) <= zoo.energy(X) * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("n_rows", [500, 20_000, 100_000])
+@pytest.mark.parametrize("heavy", [1.0, 1e4])
+def test_single_precision_keeps_within_what_is_allowed_for_it(n_rows, heavy):
+    X = np.random.default_rng(0).standard_normal((n_rows, 40))
+    X[n_rows // 3] *= heavy
+    stack = task(X, 6).stack
+    single, double = stack.project(stack.start(6), cheap=True)
+    assert (single.rows.dtype, double.rows.dtype) == (np.float32, np.float64)
+    difference = zoo.gram(single.rows) - zoo.gram(double.rows)
+    largest = np.linalg.norm(double.rows, 2) ** 2
+    assert np.linalg.norm(difference, 2) <= single.allowance(largest)
+
+
 def test_roundings_are_measured_by_all_that_was_cut():
     # Those of many shrinks add like a random walk, and cuts add up in full.
     X = np.random.default_rng(0).standard_normal((60, 20))

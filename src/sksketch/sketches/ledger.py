@@ -80,6 +80,6 @@ class Ledger:
         return asdict(self)
 
 
-def rounding_allowance(eps: float, largest: float) -> float:
+def rounding_allowance(eps: float, largest: float, roundings: float = ROUNDING_FACTOR) -> float:
     """Return the error to allow for one shrink whose largest eigenvalue is given."""
-    return ROUNDING_FACTOR * eps * largest
+    return roundings * eps * largest

@@ -26,13 +26,13 @@ from sksketch.arrays.krylov import TopEigenvalue, top_eigenvalue
 from sksketch.arrays.linalg import eigh_descending, squared_norm, thin_svd
 from sksketch.arrays.namespace import cast, joined, like, precision
 from sksketch.arrays.random import stream
-from sksketch.sketches.ledger import Ledger
+from sksketch.sketches.ledger import Ledger, rounding_allowance
 from sksketch.sketches.stacks import (
     GRAM_RESOLUTION,
-    SINGLE_ROUNDINGS,
     DenseStack,
     Projection,
     Stack,
+    single_roundings,
     unit_rows,
 )
 
@@ -113,7 +113,7 @@ def shrink_exact(task: Task) -> Shrunk:
     graded, V = task.graded, None
     by_gram = dense is None or not graded
     if by_gram:
-        spectrum, U = eigh_descending(P.gram(), max(task.sketch_size, task.max_sketch_size))
+        spectrum, U = eigh_descending(P.gram(), task.max_sketch_size)
         spectrum = np.maximum(spectrum, 0.0)
         by_gram = dense is None or bool(spectrum[last] >= GRAM_RESOLUTION * spectrum[0])
     if dense is not None and not by_gram:
@@ -169,7 +169,8 @@ def shrink_block(task: Task) -> Shrunk:
     for passes in itertools.count(1):
         n_fresh = P.width(max(size, len(start)) + OVERSAMPLING) - len(start)
         fresh = rng.standard_normal((n_fresh, P.n_features), dtype=np.float32)
-        cheap = task.tolerates(SINGLE_ROUNDINGS * SINGLE_EPS * largest, cut)
+        likely = rounding_allowance(SINGLE_EPS, largest, single_roundings(P.n_rows))
+        cheap = task.tolerates(likely, cut)
         for Z in P.project(joined([start, like(fresh, start)]), cheap):
             matrix, kept, largest, cut = _shrink_projection(task, Z, size)
             if task.tolerates(Z.allowance(largest), cut):

@@ -34,15 +34,15 @@ from sksketch.arrays.namespace import (
     squared_norms,
 )
 from sksketch.arrays.sparse import SparseRows, whole_lines
-from sksketch.sketches.ledger import ROUNDING_FACTOR
+from sksketch.sketches.ledger import ROUNDING_FACTOR, rounding_allowance
 from sksketch.sketches.loss_products import CheapProducts, LossOperator, loss_products
 
 # A cold start looks at this many sketch sizes of rows first.
 WARM_UP = 3
 
-# Roundings in a projection in single precision: one or two of the largest eigenvalue, and up to
-# seven where a row is much heavier than the other 20,000.
-SINGLE_ROUNDINGS = 16.0
+# Roundings, of the largest eigenvalue, in a projection of so many rows in single precision. One or
+# two are common; they grow with the rows where one of them is much heavier than all others.
+SINGLE_ROUNDINGS, SINGLE_ROWS = 16.0, 1 << 14
 
 # Squared norms whose squares are far from the ends of single precision.
 MODERATE = 1e-10, 1e10
@@ -74,7 +74,7 @@ class Projection(NamedTuple):
 
     def allowance(self, largest: float) -> float:
         """Return the error to allow for, with that largest eigenvalue of Z'Z."""
-        return self.roundings * self.eps * largest
+        return rounding_allowance(self.eps, largest, self.roundings)
 
     def gram(self) -> Array:
         """Return Z Z'."""
@@ -182,7 +182,7 @@ class DenseStack:
             Y = orthonormal_rows(T)
             Z = Y[:, n_kept:] @ rows
             Z += Y[:, :n_kept] @ kept
-            yield Projection(Z, SINGLE_ROUNDINGS)
+            yield Projection(Z, single_roundings(self.n_rows))
         Y = orthonormal_rows(cast(T, precision(self.rows)))
         Z = Y[:, n_kept:] @ self.rows
         Z += Y[:, :n_kept] @ self.kept
@@ -301,6 +301,11 @@ class SparseStack:
 
 
 Stack = DenseStack | SparseStack
+
+
+def single_roundings(n_rows: int) -> float:
+    """Return how many roundings to allow for where so many rows are projected in float32."""
+    return SINGLE_ROUNDINGS * max(1.0, n_rows / SINGLE_ROWS)
 
 
 def unit_rows(matrix: Array) -> Array:
