@@ -112,8 +112,19 @@ def parse_vw(X, rng):
     return progress, labels, indptr, indices, data, np.frombuffer(text, np.uint8), 2**20 - 1, *odd
 
 
+def centered(X, rng):
+    weights, origin, center = rng.random(len(X)), X[0].astype(float), rng.random(X.shape[1])
+    return np.zeros_like(X), np.zeros(X.shape[1]), X.copy(), weights, origin, center
+
+
+def column_sums(X, rng):
+    return np.zeros(X.shape[1]), X.copy(), rng.random(len(X)), X[0].astype(float)
+
+
 # Arguments of each kernel for one matrix; the outputs come first.
 ARGUMENTS = {
+    "center_rows_inplace": centered,
+    "column_sums_inplace": column_sums,
     "normal_csr_inplace": normal_csr,
     "outer_csr_inplace": outer_csr,
     "parse_svmlight_inplace": parse_svmlight,

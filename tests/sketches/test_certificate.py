@@ -144,8 +144,9 @@ def test_bounds_hold_after_a_thousand_shrinks_in_single_precision(name, solver, 
     sketch = FrequentDirections(4, solver=solver, buffer_rows=buffer_rows, correction="none")
     sketch.update(X)
     assert sketch.n_shrinks >= 999
-    assert sketch.summary().components.dtype == np.float32
-    assert sketch.matrix.dtype == np.float32
+    # Rows in single precision; what is kept of them is not, or it would stop growing.
+    assert sketch.dtype == np.float32
+    assert sketch.matrix.dtype == np.float64
     # Bounds that allow for rounding need no tolerance but the oracle's.
     error = np.linalg.norm(zoo.gram(X) - sketch.summary().to_dense(), 2)
     assert error <= sketch.error_bound() + zoo.ORACLE_RTOL * zoo.energy(X)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sksketch.sketches.ledger import Ledger, rounding_allowance
+from sksketch.sketches.ledger import Ledger
 
 amounts = st.floats(0, 1e6)
 ledgers = st.builds(
@@ -19,9 +19,9 @@ def test_ledgers_add_field_by_field(a, b):
     total = a + b
     for field in dataclasses.fields(Ledger):
         x, y, z = (getattr(ledger, field.name) for ledger in (a, b, total))
-        if field.name == "allowance":
-            assert max(x, y) <= z * (1 + 1e-12)
-            assert z <= (x + y) * (1 + 1e-12)
+        if field.name == "mass_error":
+            # The sum of the squared norms is rounded as well.
+            assert x + y <= z <= x + y + 1e-15 * total.squared_norm
         else:
             assert z == x + y
     assert a + b == b + a
@@ -33,9 +33,15 @@ def test_forgetting_scales_energies_but_not_counts_and_probabilities(a, factor):
     for field in dataclasses.fields(Ledger):
         kept = field.name in ("failure_probability", "n_shrinks")
         expected = getattr(a, field.name) * (1 if kept else factor)
-        assert getattr(scaled, field.name) == pytest.approx(expected)
+        # The squared norm's own error grows by the roundings of the product.
+        slack = 1e-15 * a.squared_norm if field.name == "mass_error" else 0.0
+        assert getattr(scaled, field.name) == pytest.approx(expected, abs=slack + 1e-12)
 
 
-def test_rounding_is_relative_to_the_largest_eigenvalue():
-    assert rounding_allowance(1e-16, 2e10) == 2 * rounding_allowance(1e-16, 1e10)
-    assert 1e-16 <= rounding_allowance(1e-16, 1.0) <= 1e-13
+def test_ledgers_of_earlier_releases_are_read_with_more_allowed():
+    old = {"squared_norm": 4.0, "shrinkage": 1.0, "allowance": 1e-12, "n_shrinks": 9}
+    old |= dict.fromkeys(("kept_loss", "largest_loss", "floor", "failure_probability"), 0.0)
+    ledger = Ledger.from_dict(old)
+    assert ledger.allowance >= 3e-12
+    assert ledger.mass_error > 0
+    assert Ledger.from_dict(ledger.as_dict()) == ledger

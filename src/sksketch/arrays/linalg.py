@@ -28,10 +28,17 @@ from sksketch.arrays.namespace import (
     squared_norms,
     to_numpy,
 )
+from sksketch.arrays.rounding import gamma
 
 ALIGNMENT = 64
 COLUMN_CHUNK = 4096
 ROW_CHUNK = 64
+
+# Entries whose squares are summed together, and the relative error of a sum over such sums: pairs
+# of pairs add a rounding for each doubling. On a device, single precision is summed as it is.
+STRETCH = 4096
+NORM_ERROR = gamma(STRETCH + 128)
+DEVICE_NORM_ERROR = gamma(32, np.float32)
 
 # An eigenvalue below this part of the largest one is one of rounding.
 RANK_RESOLUTION = 1e-14
@@ -135,15 +142,61 @@ def add_product(total: Array, C: Array, rows: Array) -> Array:
     return sum_of_both
 
 
+def double_product(C: Array, rows: Array) -> Array:
+    """Return ``C @ rows`` in float64 for a float64 C, whatever the precision of ``rows``.
+
+    >>> double_product(np.eye(1), np.full((1, 2), 0.5, np.float32))
+    array([[0.5, 0.5]])
+    """
+    if on_device(rows) or rows.dtype == np.float64:
+        product: Array = C @ cast(rows, np.float64)
+        return product
+    out = np.empty((len(C), rows.shape[1]))
+    for start in range(0, rows.shape[1], COLUMN_CHUNK):
+        part = slice(start, start + COLUMN_CHUNK)
+        np.matmul(C, rows[:, part].astype(np.float64), out=out[:, part])
+    return out
+
+
+def double_products(A: Array, rows: Array) -> Array:
+    """Return ``A @ rows.T`` in float64 for a float64 A, whatever the precision of ``rows``.
+
+    >>> double_products(np.eye(2)[:1], np.full((1, 2), 0.5, np.float32))
+    array([[0.5]])
+    """
+    if on_device(rows) or rows.dtype == np.float64:
+        product: Array = A @ cast(rows, np.float64).T
+        return product
+    total = np.zeros((len(A), len(rows)))
+    for start in range(0, rows.shape[1], COLUMN_CHUNK):
+        part = slice(start, start + COLUMN_CHUNK)
+        total += A[:, part] @ rows[:, part].astype(np.float64).T
+    return total
+
+
 def squared_norm(rows: Array) -> float:
-    """Return the sum of squared entries, accumulated in float64."""
+    """Return the sum of squared entries in float64, to a relative error of `NORM_ERROR`.
+
+    Stretches are summed on their own and then in pairs, so the error does not grow with the rows.
+    """
     if on_device(rows):
         return float(squared_norms(rows).sum())
+    flat = rows.reshape(-1) if rows.flags.c_contiguous else np.ascontiguousarray(rows).ravel()
+    whole = len(flat) // STRETCH * STRETCH
+    stretches, rest = flat[:whole].reshape(-1, STRETCH), flat[whole:].astype(np.float64)
     if rows.dtype == np.float64:
-        flat = rows.reshape(-1) if rows.flags.c_contiguous else np.ascontiguousarray(rows).ravel()
-        return float(flat @ flat)
-    parts = (rows[i : i + ROW_CHUNK].astype(np.float64) for i in range(0, len(rows), ROW_CHUNK))
-    return float(sum(np.vdot(part, part) for part in parts))
+        norms = np.vecdot(stretches, stretches)
+    else:
+        step = ROW_CHUNK
+        parts = (stretches[i : i + step].astype(np.float64) for i in range(0, len(stretches), step))
+        norms = np.concatenate([np.zeros(0), *(np.vecdot(part, part) for part in parts)])
+    return float(norms.sum() + rest @ rest)
+
+
+def norm_error(rows: Array) -> float:
+    """Return the relative error of `squared_norm`."""
+    single = on_device(rows) and precision(rows) == np.float32
+    return DEVICE_NORM_ERROR if single else NORM_ERROR
 
 
 def thin_svd(rows: Array) -> tuple[Array, Array]:
@@ -190,20 +243,40 @@ def orthonormal_rows(T: Array) -> Array:
     (1, 2)
     """
     for _ in range(2):
-        G = gram(T)
-        if on_device(G) and (found := _factor_on_device(G)) is not None:
-            T = cast(found, precision(T)) @ T
-            continue
-        G = to_numpy(G)
-        scale = np.sqrt(G.diagonal())
-        if not (nonzero := scale > 0).all():
-            T = T[like(np.flatnonzero(nonzero), T)]
-            G, scale = G[np.ix_(nonzero, nonzero)], scale[nonzero]
+        T, factor = _factored(T)
         if not len(T):
-            return T
-        factor = _inverse_factor(G / np.outer(scale, scale)) / scale
-        T = like(factor, T, precision(T)) @ T
+            break
+        T = cast(factor, precision(T)) @ T
     return T
+
+
+def orthonormal_parts(T: Array, n_first: int) -> tuple[Array, Array]:
+    """Return the same as two groups of columns: the first ``n_first`` in float64, and the others.
+
+    Those are orthonormal rows Y, but for roundings of the other columns in the precision of T.
+    """
+    T, factor = _factored(T)
+    if len(T):
+        T, factor = _factored(cast(factor, precision(T)) @ T)
+    if not len(T):
+        return cast(T[:, :n_first], np.float64), T[:, n_first:]
+    first = factor @ cast(T[:, :n_first], np.float64)
+    return first, cast(factor, precision(T)) @ T[:, n_first:]
+
+
+def _factored(T: Array) -> tuple[Array, Array]:
+    """Return the rows of T that are not zero, and C in float64 with orthonormal rows C T."""
+    G = gram(T)
+    if on_device(G) and (found := _factor_on_device(G)) is not None:
+        return T, found
+    G = to_numpy(G)
+    scale = np.sqrt(G.diagonal())
+    if not (nonzero := scale > 0).all():
+        T = T[like(np.flatnonzero(nonzero), T)]
+        G, scale = G[np.ix_(nonzero, nonzero)], scale[nonzero]
+    if not len(T):
+        return T, G
+    return T, like(_inverse_factor(G / np.outer(scale, scale)) / scale, T)
 
 
 def orthonormal_columns(W: Array) -> Array:
@@ -240,10 +313,25 @@ def nystrom_rows(V: Array, W: Array) -> Array:
            [0., 1., 0.],
            [0., 0., 0.]])
     """
+    return nystrom(V, W, 0.0)[0]
+
+
+def nystrom(V: Array, W: Array, error: float) -> tuple[Array, float]:
+    """Return the rows of `nystrom_rows`, and how far above M their Z'Z can be.
+
+    ``error`` bounds the norm D of what W is off by, for columns V that are orthonormal to rounding.
+    With X = W (V'W)^-1, which is known, and f the least eigenvalue of V'W that is kept, Z'Z moves
+    by at most ``D (2 |X| + |X|^2) + 2 D^2 (1 + |X|)^2 / f``.
+    """
     values, U = eigh_descending(to_numpy(V.T @ W))
-    keep = values > RANK_RESOLUTION * values[0]
+    keep = values > max(RANK_RESOLUTION * values[0], 2.0 * error)
     rows: Array = like((U[:, keep] / np.sqrt(values[keep])).T, W) @ W.T
-    return rows
+    if not keep.any():
+        return rows, 0.0
+    lengths = np.sqrt(squared_norms(rows) if on_device(rows) else np.vecdot(rows, rows))
+    spread = float(np.linalg.norm(lengths / np.sqrt(values[keep])))
+    over = error * (2.0 * spread + spread**2)
+    return rows, over + 2.0 * (error * (1.0 + spread)) ** 2 / float(values[keep][-1])
 
 
 def _factor_on_device(G: Any) -> Any:

@@ -13,8 +13,9 @@ from scipy.linalg import blas
 from sksketch._typing import Array
 from sksketch.arrays.device_sparse import DeviceCSR, on_host
 from sksketch.arrays.kernels import kernels
-from sksketch.arrays.linalg import aligned_empty, squared_norm
+from sksketch.arrays.linalg import aligned_empty, norm_error, squared_norm
 from sksketch.arrays.namespace import cast, like, namespace, on_device, precision, to_numpy
+from sksketch.arrays.rounding import gamma
 
 # Numbers in a cache line.
 LINE = 8
@@ -86,10 +87,29 @@ class SparseRows:
             return 0.0
         return float(self.scale @ self.scale) * float(self.center @ self.center)
 
+    @property
+    def all_energy(self) -> float:
+        """Squared norm of the stored entries and of what is subtracted: products round by it."""
+        return squared_norm(self.sparse.data[None]) + self.center_energy
+
+    @property
+    def squared_norm_error(self) -> float:
+        """Bound on the error of `squared_norm`."""
+        relative = norm_error(self.sparse.data[None])
+        if self.centered:
+            relative += 2.0 * gamma(sum(self.shape) + 4)
+        return relative * self.all_energy
+
     def scaled(self, factors: Array) -> SparseRows:
         """Return the rows with each multiplied by a factor of its own."""
         scale = self.scale * factors if self.centered else self.scale
         return SparseRows(scaled_rows(self.sparse, factors), scale, self.center)
+
+    def squared(self) -> SparseRows:
+        """Return plain rows with the squares of the stored entries, in float64."""
+        X = self.sparse
+        double = cast(X.data, np.float64)
+        return SparseRows.plain(csr(double * double, X.indices, X.indptr, X.shape[1]))
 
     def normal(self, W: Array) -> Array:
         """Return P'P W for these rows P, in the precision of W; reads the stored entries once.

@@ -17,6 +17,7 @@ from sksketch.drive.progress import Callbacks
 from sksketch.drive.shards import check_ageless
 from sksketch.estimators._callbacks import CallbackSupport
 from sksketch.estimators._checks import checked_rows
+from sksketch.estimators._lazy import LazyAnswers
 from sksketch.exceptions import NotMergeableError
 from sksketch.persistence import State, write_state
 from sksketch.sketches import Certificate, Sketch, load_sketch
@@ -24,7 +25,7 @@ from sksketch.sketches import Certificate, Sketch, load_sketch
 _COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
-class SketchEstimator(CallbackSupport, BaseEstimator, ABC):
+class SketchEstimator(LazyAnswers, CallbackSupport, BaseEstimator, ABC):
     """An estimator that owns one sketch; everything else is read from it on demand."""
 
     kind: ClassVar[str]
@@ -144,7 +145,7 @@ class SketchEstimator(CallbackSupport, BaseEstimator, ABC):
     def _update(self, sketch: Sketch, rows: Any, targets: Any, sample_weight: Any) -> None:
         sketch.update(rows, weights=sample_weight)
         self.sketch_ = sketch
-        self._answers: dict[str, Any] = {}
+        self._answers = {}
 
     def merge(self, other: Self) -> Self:
         """Add what another estimator has learned from other rows of the same columns.

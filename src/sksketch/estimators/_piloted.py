@@ -10,6 +10,7 @@ import numpy as np
 from sksketch.arrays.namespace import to_numpy
 from sksketch.estimators._checks import seed_of
 from sksketch.estimators._kernel import KernelEstimator
+from sksketch.estimators._lazy import LazyAnswers
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.waiting import Waiting
 from sksketch.persistence import State
@@ -17,7 +18,7 @@ from sksketch.persistence import State
 EMBEDDED_ROWS = 400
 
 
-class PilotedEstimator(KernelEstimator):
+class PilotedEstimator(LazyAnswers, KernelEstimator):
     """Rows of one or two views wait for a pilot; a solver chosen by it learns from the rest."""
 
     _fitted = "n_samples_seen_"
@@ -48,7 +49,7 @@ class PilotedEstimator(KernelEstimator):
         self._waiting = Waiting()
         self._solver = None
         self.__dict__.pop("embedding_sample_", None)
-        self._answers: dict[str, Any] = {}
+        self._answers = {}
         self.n_samples_seen_ = 0
         return rows
 

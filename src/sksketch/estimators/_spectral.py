@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.extmath import row_norms, svd_flip
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from sksketch._typing import Array
 from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.random import stream
-from sksketch.arrays.rows import times
+from sksketch.arrays.rows import dense_chunks, times
+from sksketch.arrays.sparse import is_sparse
 from sksketch.drive.dask import is_dask, lazily
 from sksketch.estimators._base import SketchEstimator
 from sksketch.estimators._checks import host_rows
@@ -120,6 +122,10 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if k is None:
             return max(len(variances), 1)
         if isinstance(k, float):
+            certain = self.certificate_.captured_energy[: len(variances), 0]
+            if len(certain) and certain.max() >= k:
+                return int(np.argmax(certain >= k)) + 1
+            # What was lost leaves it open, so an estimate has to do.
             captured = np.cumsum(variances) / total if total > 0 else np.ones(1)
             return max(min(int(np.searchsorted(captured, k)) + 1, len(variances)), 1)
         return min(int(k), n_features)
@@ -134,19 +140,32 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         # Centering takes one dimension, and rows beyond the data's rank carry only the ridge.
         rank = min(summary.rank, max(n_rows - self._centered, 1), n_features)
         per_row = 1.0 / max(self.sketch_.total_weight - self._centered, 1.0)
-        # What the sketch lost is known only as a bound, so an estimate may not exceed the total.
         total = summary.squared_norm * per_row
-        values = (summary.eigenvalues[:rank] + self._shift(summary.ridge)) * per_row
-        values *= min(1.0, total / values.sum()) if values.sum() > 0 else 1.0
+        values = self._estimates(summary.eigenvalues[:rank] + self._shift(summary.ridge)) * per_row
         k = self._n_kept(values, total, n_features)
         components = _completed(summary.components[: min(rank, k)], k)
         values = np.pad(values[:k], (0, k - len(values[:k])))
         _, components = svd_flip(None, components, u_based_decision=False)
         left = total - float(values[:k].sum())
-        noise = max(left, 0.0) / (n_features - k) if k < n_features else 0.0
+        # As many directions as rows, or columns, as PCA counts them.
+        others = min(n_rows, n_features) - k
+        noise = max(left, 0.0) / others if others > 0 else 0.0
         ratios = values[:k] / total if total > 0 else np.zeros(k)
-        dtype = components.dtype
-        return Spectrum(components, values[:k].astype(dtype), ratios.astype(dtype), noise)
+        return Spectrum(components, values[:k], ratios, noise)
+
+    def _estimates(self, values: Array) -> Array:
+        """Return eigenvalues within their certified intervals, and no more in all than there is.
+
+        What the sketch lost is known only as a bound, so what is put back may be too much.
+        """
+        certificate, rank = self.certificate_, len(values)
+        low, high = certificate.eigenvalues[:rank].T
+        values = np.clip(values, low, high)
+        if not rank:
+            return values
+        most = float(certificate.captured_energy[rank - 1, 1]) * certificate.squared_norm
+        over = max(float(values.sum()) - most, 0.0) / rank
+        return np.asarray(np.maximum(values - over, low))
 
     def _shift(self, ridge: float) -> float:
         """Return the part of the summary's ridge that stands for lost energy."""
@@ -165,12 +184,12 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     @property
     def explained_variance_(self) -> Array:
-        """Variance of the rows along each component."""
+        """Variance of the rows along each component: an estimate in its certified interval."""
         return self._spectrum().variances
 
     @property
     def explained_variance_ratio_(self) -> Array:
-        """The same as fractions of the total variance, which is known exactly."""
+        """The same as fractions of the total variance, which is known to rounding."""
         return self._spectrum().ratios
 
     @property
@@ -178,24 +197,26 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Norms of the rows' coordinates along each component."""
         spectrum = self._spectrum()
         degrees = max(self.sketch_.total_weight - self._centered, 1.0)
-        values: Array = np.sqrt(spectrum.variances.astype(np.float64) * degrees)
-        return values.astype(spectrum.variances.dtype)
+        return np.asarray(np.sqrt(spectrum.variances * degrees))
 
     @property
     def noise_variance_(self) -> float:
-        """Average variance of the directions left out."""
+        """Average variance of the directions left out, of as many as rows or columns allow."""
         return self._spectrum().noise
 
     @property
     def target_met_(self) -> bool:
-        """Whether the certified error is within ``tol``, and the variance asked for is reached.
+        """Whether the certified error is within ``tol``, and the variance asked for is certain.
 
         With a fraction as ``n_components`` this also says whether the components found
-        reach that fraction.
+        certainly hold that fraction: the lower end of ``certificate_.captured_energy``.
         """
-        met = self.tol is None or self.certificate_.relative_error <= self.tol
+        certificate = self.certificate_
+        met = self.tol is None or certificate.relative_error <= self.tol
         if isinstance(self.n_components, float):
-            met = met and float(self.explained_variance_ratio_.sum()) >= self.n_components
+            found = min(self.n_components_, len(certificate.captured_energy))
+            certain = certificate.captured_energy[found - 1, 0] if found else 0.0
+            met = met and bool(certain >= self.n_components)
         return bool(met)
 
     def _offset(self) -> Array | None:
@@ -222,10 +243,7 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if is_dask(X):
             return lazily(self, "transform", X)
         rows = self._rows(X)
-        V = self.components_
-        scores = times(rows, V.T)
-        if (offset := self._offset()) is not None:
-            scores = scores - like(offset @ V.T, scores, precision(scores))
+        scores = scores_of(rows, self.components_, self._offset())
         if (scales := self._scales()) is not None:
             scores = scores * like(scales, scores, precision(scores))
         return cast(scores, precision(rows))
@@ -267,15 +285,24 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         -------
         array of shape (n_samples,)
         """
-        rows = self._rows(host_rows(X))
-        V = self.components_.astype(np.float64)
-        offset = self._offset()
-        norms = row_norms(rows, squared=True).astype(np.float64)
-        scores = np.asarray(rows @ V.T)
-        if offset is not None:
-            norms = norms - 2 * np.asarray(rows @ offset).ravel() + offset @ offset
-            scores = scores - offset @ V.T
-        return np.asarray(np.maximum(norms - np.vecdot(scores, scores), 0.0))
+        return self._scores_and_rest(host_rows(X))[1]
+
+    def _scores_and_rest(self, X: Any) -> tuple[Array, Array]:
+        """Return scores in float64, and the squared distance of each row from its projection."""
+        rows, V, offset = self._rows(X), self.components_, self._offset()
+        if sp.issparse(rows):
+            return _sparse_scores_and_rest(rows.astype(np.float64), V, offset)
+        scores, rest = np.empty((len(rows), len(V))), np.empty(len(rows))
+        start = 0
+        for piece in dense_chunks(rows, np.dtype(np.float64)):
+            part = slice(start, start + len(piece))
+            # The mean first: differences of large squares would have no digits left.
+            around = piece if offset is None else piece - offset
+            scores[part] = around @ V.T
+            outside = around - scores[part] @ V
+            rest[part] = np.vecdot(outside, outside)
+            start = part.stop
+        return scores, rest
 
     @property
     def _n_features_out(self) -> int:
@@ -286,6 +313,39 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def scores_of(rows: Any, V: Array, offset: Array | None) -> Any:
+    """Return the coordinates of rows, wherever they are, along the rows of V.
+
+    Dense rows are moved before they are multiplied: far from zero, what a product leaves of their
+    differences is rounding.
+    """
+    if offset is None:
+        return times(rows, cast(V, precision(rows)).T)
+    if is_sparse(rows):
+        scores = times(rows, V.T)
+        return scores - like(offset @ V.T, scores, precision(scores))
+    if on_device(rows):
+        around = cast(cast(rows, np.float64) - like(offset, rows), precision(rows))
+        return times(around, V.T)
+    narrow = cast(V, precision(rows)).T
+    scores = np.empty((len(rows), len(V)), precision(rows))
+    start = 0
+    for piece in dense_chunks(rows, precision(rows)):
+        around = (piece - offset).astype(precision(rows), copy=False)
+        scores[start : start + len(piece)] = around @ narrow
+        start += len(piece)
+    return scores
+
+
+def _sparse_scores_and_rest(rows: Any, V: Array, offset: Array | None) -> tuple[Array, Array]:
+    """Return both for sparse rows, which can not be moved."""
+    scores, norms = np.asarray(rows @ V.T), row_norms(rows, squared=True)
+    if offset is not None:
+        norms = norms - 2 * np.asarray(rows @ offset).ravel() + offset @ offset
+        scores = scores - offset @ V.T
+    return scores, np.maximum(norms - np.vecdot(scores, scores), 0.0)
 
 
 def _completed(components: Array, k: int) -> Array:

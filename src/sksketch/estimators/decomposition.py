@@ -57,9 +57,12 @@ class StreamingPCA(StreamingDecomposition):
 
     Notes
     -----
-    Nothing is solved until an attribute is read. The explained variance is the kept
-    eigenvalue plus the ridge that the read-out adds for lost energy; its certified interval
-    is in ``certificate_.eigenvalues`` (divide by ``n_samples_seen_ - 1``).
+    Nothing is solved until an attribute is read, with the parameters as they are then. The
+    explained variance is an estimate, the kept eigenvalue plus the ridge that the read-out adds
+    for lost energy, inside its certified interval: ``certificate_.eigenvalues``, divided by the
+    total weight less one (``n_samples_seen_ - 1`` where rows have no weights and are not
+    forgotten). Of components for a fraction of the variance there are as few as are certain to
+    hold it, where any number is. Attributes are float64, also for rows in single precision.
     """
 
     kind = "streaming-pca"
@@ -100,10 +103,15 @@ class StreamingPCA(StreamingDecomposition):
         return mean
 
     @property
-    def var_(self) -> float:
-        """Total variance of the rows."""
-        total = self.sketch_.squared_norm
-        return total / max(self.sketch_.total_weight - 1.0, 1.0)
+    def var_(self) -> Array:
+        """Variance of each column, the mean of its squared differences to the mean.
+
+        NaN in a model that an earlier release has saved: it kept only their sum.
+        """
+        sketch = self.sketch_
+        assert isinstance(sketch, Centered)
+        squares: Array = self._once("var_", lambda: sketch.column_squares)
+        return squares / max(sketch.total_weight, np.finfo(np.float64).tiny)
 
     def _offset(self) -> Array | None:
         return self.mean_
@@ -111,7 +119,7 @@ class StreamingPCA(StreamingDecomposition):
     def _scales(self) -> Array | None:
         if not self.whiten:
             return None
-        deviations = np.sqrt(self.explained_variance_.astype(np.float64))
+        deviations = np.sqrt(self.explained_variance_)
         # A direction without variance has no scale; leave it alone.
         return np.asarray(1.0 / np.where(deviations > 0, deviations, 1.0))
 
@@ -127,15 +135,11 @@ class StreamingPCA(StreamingDecomposition):
         -------
         array of shape (n_samples,)
         """
-        X = host_rows(X)
-        rows = self._rows(X)
-        V = self.components_.astype(np.float64)
-        variances = np.maximum(self.explained_variance_.astype(np.float64), self.noise_variance_)
-        scores = np.asarray(rows @ V.T) - self.mean_ @ V.T
-        n_features, k = V.shape[1], len(V)
+        scores, rest = self._scores_and_rest(host_rows(X))
+        k, n_features = self.components_.shape
         noise = max(self.noise_variance_, np.finfo(np.float64).tiny)
-        variances = np.maximum(variances, noise)
-        outside = self.reconstruction_error(X) / noise if k < n_features else 0.0
+        variances = np.maximum(self.explained_variance_, noise)
+        outside = rest / noise if k < n_features else 0.0
         logdet = np.log(variances).sum() + (n_features - k) * np.log(noise)
         inside = (scores**2 / variances).sum(axis=1)
         return np.asarray(-0.5 * (n_features * np.log(2 * np.pi) + logdet + inside + outside))
@@ -143,7 +147,7 @@ class StreamingPCA(StreamingDecomposition):
     def _model(self) -> LowRankPlusRidge:
         """Return the covariance of the probabilistic PCA model."""
         noise = self.noise_variance_
-        above = np.maximum(self.explained_variance_.astype(np.float64) - noise, 0.0)
+        above = np.maximum(self.explained_variance_ - noise, 0.0)
         return LowRankPlusRidge(self.components_, above, ridge=noise)
 
     def get_covariance(self) -> Array:

@@ -10,7 +10,9 @@ import numpy as np
 
 from sksketch._typing import Array, PathLike
 from sksketch.arrays.device_sparse import on_host
+from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import cast, like, on_device, precision
+from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
 from sksketch.arrays.rows import (
     LARGEST_SQUARED_NORM,
     as_rows,
@@ -86,6 +88,7 @@ class Sketch(ABC):
         dtype = self.dtype
         if dtype is None:
             dtype = np.dtype(np.float32 if precision(rows) == np.float32 else np.float64)
+            dtype = self._working_dtype(dtype, rows.shape[1])
         rows = rows if self._sparse_on_device else on_host(rows)
         norms = squared_row_norms(rows, dtype)
         if weights is not None:
@@ -124,7 +127,18 @@ class Sketch(ABC):
                 rows = scaled_rows(rows, roots)
             else:
                 rows = cast(rows * like(roots[:, None], rows), precision(rows))
+            length = float(np.sqrt(squared_norm(rows.data[None] if is_sparse(rows) else rows)))
+            # A root and a product, and the precision in which rows are kept.
+            off = (gamma(3) + unit_roundoff(precision(rows))) * length
+            self._allow(perturbed_gram(length, off))
         self._take(rows)
+
+    def _working_dtype(self, dtype: np.dtype[Any], n_features: int) -> np.dtype[Any]:
+        """Return the precision in which rows of that precision are remembered."""
+        return dtype
+
+    def _allow(self, amount: float) -> None:  # noqa: B027  (some certify nothing)
+        """Widen all bounds: rounding changed rows that are taken next, and A'A by so much."""
 
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         """Learn the shape of the rows; called once, before the first of them."""
@@ -246,12 +260,16 @@ class Sketch(ABC):
         """Do that; a sketch in which few rows wait, or none, leaves them."""
 
     @abstractmethod
-    def _answer(self, extra: Any = None) -> Answer:
-        """Read the sketch, as if the rows ``extra`` had come as well; changes nothing."""
+    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
+        """Read the sketch, as if the rows ``extra`` had come as well; changes nothing.
 
-    def _with_rows(self, extra: Array) -> Self:
+        ``allowance`` is for them, as by `_allow`.
+        """
+
+    def _with_rows(self, extra: Array, allowance: float) -> Self:
         """Return a copy that has taken more rows."""
         twin = self.copy()
+        twin._allow(allowance)
         twin._take(extra)
         twin.n_rows_seen += len(extra)
         return twin

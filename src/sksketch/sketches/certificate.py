@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +31,12 @@ class Certificate:
     n_rows_seen : int
         Rows of A.
     confidence : float
-        1.0 if the bounds are deterministic.
+        1.0 if the bounds are deterministic; else they hold with this probability, at all moments
+        at which the sketch is read, for rows that were not made with knowledge of the random
+        numbers that verified them.
+    measured : float
+        The part of ``spectral_error`` that allows for roundings of single precision as they were
+        measured. All other allowances are what rounding can do at most.
 
     Examples
     --------
@@ -51,6 +57,7 @@ class Certificate:
     squared_norm: float
     n_rows_seen: int
     confidence: float = 1.0
+    measured: float = 0.0
 
     @property
     def relative_error(self) -> float:
@@ -59,16 +66,16 @@ class Certificate:
 
     def __str__(self) -> str:
         low, high = self.spectral_error
-        sure = "deterministic" if self.confidence == 1 else f"confidence {self.confidence:.4g}"
         shown = [k for k in (1, 2, 3, 5, 10, 20, 50, 100, 200) if k <= len(self.eigenvalues)]
         energy = [f"k={k}: {_span(100 * self.captured_energy[k - 1], '%')}" for k in shown]
         values = [f"{k}: {_span(self.eigenvalues[k - 1])}" for k in shown]
-        error = f"between {low:.3g} and {high:.3g}, at most {100 * self.relative_error:.3g}% of"
+        share = rounded_up(100 * self.relative_error)
+        error = f"between {rounded_down(low)} and {rounded_up(high)}, at most {share}% of"
         if high == np.inf:
             error = "no bound is certified for"
         return "\n".join(
             [
-                f"certificate over {self.n_rows_seen} rows ({sure})",
+                f"certificate over {self.n_rows_seen} rows ({self._sure()})",
                 f"  spectral error     {error} the total energy {self.squared_norm:.3g}",
                 f"  captured energy    {', '.join(energy) or 'no components'}",
                 f"  eigenvalues        {', '.join(values) or 'none'}",
@@ -76,10 +83,42 @@ class Certificate:
             ]
         )
 
+    def _sure(self) -> str:
+        """Say how certain all of it is."""
+        text = "deterministic"
+        if self.confidence < 1:
+            text = f"confidence {rounded_down(self.confidence, 4)}"
+        return text + (", single precision as measured" if self.measured > 0 else "")
+
+
+def rounded_down(value: float, digits: int = 3) -> str:
+    """Return a number in few digits that is not above it.
+
+    >>> rounded_down(1.0049), rounded_down(0.999999, 4), rounded_down(0.0)
+    ('1', '0.9999', '0')
+    """
+    return _rounded(value, digits, decimal.ROUND_FLOOR)
+
+
+def rounded_up(value: float, digits: int = 3) -> str:
+    """Return a number in few digits that is not below it.
+
+    >>> rounded_up(1.0049), rounded_up(12345.0), rounded_up(2.0)
+    ('1.01', '1.24e+04', '2')
+    """
+    return _rounded(value, digits, decimal.ROUND_CEILING)
+
+
+def _rounded(value: float, digits: int, direction: str) -> str:
+    if not np.isfinite(value):
+        return f"{value:g}"
+    context = decimal.Context(prec=digits, rounding=direction)
+    return f"{float(context.create_decimal_from_float(float(value))):.{digits}g}"
+
 
 def _span(interval: Array, unit: str = "") -> str:
-    low, high = (f"{value:.3g}{unit}" for value in interval)
-    return low if low == high else f"{low} to {high}"
+    low, high = rounded_down(interval[0]), rounded_up(interval[1])
+    return f"{low}{unit}" if low == high else f"{low}{unit} to {high}{unit}"
 
 
 def certify(
@@ -92,6 +131,8 @@ def certify(
     squared_norm: float,
     n_rows_seen: int,
     confidence: float,
+    measured: float = 0.0,
+    mass_error: float = 0.0,
 ) -> Certificate:
     """Build a certificate from the kept eigenvalues and what every direction may have lost.
 
@@ -101,7 +142,7 @@ def certify(
         e_i + floor <= eigenvalue_i(A'A) <= e_i + upper
         sum e_i     <= ||A V'||_F^2      <= sum e_i + min(k upper, lost_mass)
 
-    and rounding may move each by ``allowance``.
+    and rounding may move each by ``allowance``, and ``squared_norm`` by ``mass_error``.
     """
     floor, upper = lost
     bounds = np.stack([eigenvalues + floor - allowance, eigenvalues + upper], axis=1)
@@ -114,13 +155,19 @@ def certify(
         ],
         axis=1,
     )
-    total = squared_norm if squared_norm > 0 else 1.0
+    # Fractions are of a total that is itself rounded, and the division rounds once more.
+    slack = mass_error + 1e-14 * squared_norm
+    least, most = max(squared_norm - slack, 0.0), squared_norm + slack
+    shares = np.zeros_like(captured)
+    shares[:, 0] = captured[:, 0] / most if most > 0 else 0.0
+    shares[:, 1] = captured[:, 1] / least if least > 0 else 1.0
     return Certificate(
         spectral_error=spectral_error,
-        captured_energy=np.clip(captured / total, 0.0, 1.0),
+        captured_energy=np.clip(shares, 0.0, 1.0),
         eigenvalues=np.maximum(bounds, 0.0),
         n_certain=int(np.count_nonzero(eigenvalues > upper + allowance)),
         squared_norm=squared_norm,
         n_rows_seen=n_rows_seen,
         confidence=confidence,
+        measured=measured,
     )

@@ -19,6 +19,7 @@ from sksketch.arrays.namespace import (
     same_place,
     to_numpy,
 )
+from sksketch.arrays.rounding import dot_error, eigen_error, gamma
 from sksketch.arrays.rows import dense_chunks
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State
@@ -29,11 +30,16 @@ from sksketch.sketches.forgetting import aged, decay_factor
 
 BUFFER_ROWS = 512
 DEVICE_ROWS = 4096
-EPS = float(np.finfo(np.float64).eps)
+
+# Rows whose products are summed before the sum of all is touched: in whatever order BLAS adds,
+# the error grows with this number and with the number of such groups, not with their product.
+GROUP_ROWS = 8192
 
 
 class ExactCovariance(Sketch):
-    """A'A without error, in O(n_features^2) memory.
+    """A'A itself, without any error but rounding, in O(n_features^2) memory.
+
+    Whatever comes in is accumulated in float64.
 
     Parameters
     ----------
@@ -56,6 +62,7 @@ class ExactCovariance(Sketch):
     """
 
     kind = "exact-covariance"
+    version = 2
 
     def __init__(
         self,
@@ -68,7 +75,19 @@ class ExactCovariance(Sketch):
         self.decay = decay_factor(decay, half_life)
         self._buffer = RowBuffer(BUFFER_ROWS)
         self._accumulated: Array | None = None
+        # The last groups' worth of blocks, on the host and without forgetting.
+        self._recent: Array | None = None
+        self._recent_rows = 0
+        # Bound on the error of what is accumulated, and what is allowed for rows that wait.
+        self._error = self._owed = 0.0
         self._cached: Answer | None = None
+
+    def _working_dtype(self, dtype: np.dtype[Any], n_features: int) -> np.dtype[Any]:
+        return np.dtype(np.float64)
+
+    def _allow(self, amount: float) -> None:
+        self._cached = None
+        self._owed += amount
 
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         super()._begin(n_features, dtype)
@@ -82,7 +101,37 @@ class ExactCovariance(Sketch):
         for piece in dense_chunks(rows, rows.dtype) if sp.issparse(rows) else [rows]:
             self._buffer.settle(piece, DEVICE_ROWS)
             for block in self._buffer.fill(piece):
-                self._accumulated = _added(self._accumulated, block, self.decay)
+                self._add(block)
+
+    def _add(self, block: Array) -> None:
+        """Accumulate a block, and count what that may round."""
+        if on_device(block) or on_device(self._accumulated) or self.decay < 1.0:
+            self._close_group()
+            factor = self.decay ** len(block)
+            before = 0.0 if self._accumulated is None else factor * _trace(self._accumulated)
+            self._accumulated = _added(self._accumulated, block, self.decay)
+            whole = _trace(self._accumulated)
+            aged = gamma(8) * whole if self.decay < 1.0 else 0.0
+            self._error = self._error * factor + aged
+            self._error += dot_error(len(block) + 2, 1.0, whole - before) + self._owed
+            # Where BLAS adds to what is there, it may do so once for each row.
+            times = 2 if on_device(block) else len(block) + 2
+            self._error += gamma(times) * before
+        else:
+            self._recent = _added(self._recent, block, 1.0)
+            self._recent_rows += len(block)
+            self._error += self._owed
+            if self._recent_rows >= GROUP_ROWS:
+                self._close_group()
+        self._owed = 0.0
+
+    def _close_group(self) -> None:
+        """Add the last group of blocks to the sum of all."""
+        if self._recent is not None:
+            self._error += dot_error(self._recent_rows + 2, 1.0, _trace(self._recent))
+            self._accumulated, error = _summed(self._accumulated, self._recent)
+            self._error += error
+        self._recent, self._recent_rows = None, 0
 
     def _lend(self, n_rows: int) -> Array | None:
         return self._buffer.lend(n_rows)
@@ -98,34 +147,44 @@ class ExactCovariance(Sketch):
 
     def _upper(self, extra: Array | None = None) -> Array:
         """A'A with the waiting rows and ``extra``; only the upper triangle is meant."""
-        waiting = self._buffer.with_extra(extra)
-        held = self._accumulated
-        if held is not None:
-            held = copied(held) if on_device(held) else held.copy(order="F")
-        elif not len(waiting):
-            return _zeros(waiting.shape[1])
-        return held if not len(waiting) and held is not None else _added(held, waiting, self.decay)
+        return self._upper_and_error(extra)[0]
 
-    def _answer(self, extra: Array | None = None) -> Answer:
+    def _upper_and_error(self, extra: Array | None, allowance: float = 0.0) -> tuple[Array, float]:
+        """Return that and a bound on its error."""
+        twin = type(self)(decay=self.decay)
+        twin._recent, twin._recent_rows = self._recent, self._recent_rows
+        twin._accumulated, twin._error = self._accumulated, self._error
+        twin._owed = self._owed + allowance
+        waiting = self._buffer.with_extra(extra)
+        if twin._accumulated is None and twin._recent is None and not len(waiting):
+            return _zeros(waiting.shape[1]), twin._owed
+        twin._accumulated, twin._recent = _copy(self._accumulated), _copy(self._recent)
+        if len(waiting):
+            twin._add(waiting)
+        twin._close_group()
+        assert twin._accumulated is not None
+        return twin._accumulated, twin._error + twin._owed
+
+    def _answer(self, extra: Array | None = None, allowance: float = 0.0) -> Answer:
         self._require_rows()
         if extra is not None:
-            return self._solve(extra)
+            return self._solve(extra, allowance)
         if self._cached is None:
-            self._cached = self._solve(None)
+            self._cached = self._solve(None, allowance)
         return self._cached
 
-    def _solve(self, extra: Array | None) -> Answer:
-        C = self._upper(extra)
-        total = float(namespace(C).linalg.trace(C))
-        eigenvalues, V = eigh_descending(_symmetric(C))
-        eigenvalues = np.maximum(eigenvalues, 0.0)
-        V = to_numpy(V).astype(self.dtype, copy=False)
+    def _solve(self, extra: Array | None, allowance: float) -> Answer:
+        C, error = self._upper_and_error(extra, allowance)
+        total = _trace(C)
+        spectrum, V = eigh_descending(_symmetric(C))
+        eigenvalues = np.maximum(spectrum, 0.0)
         n_rows_seen = self.n_rows_seen + (0 if extra is None else len(extra))
-        rank = int(np.count_nonzero(eigenvalues > len(V) * EPS * eigenvalues[0]))
-        # Rounding of the sums, and of the components in the precision of the rows.
-        bound = 4 * (EPS * total + float(np.finfo(V.dtype).eps * eigenvalues[0]))
+        rank = int(np.count_nonzero(eigenvalues))
+        # Roundings of the sums, of the eigenproblem both ways, and what they made negative.
+        largest = float(eigenvalues[0])
+        bound = error + 2 * eigen_error(len(C), largest) + max(-float(spectrum[-1]), 0.0)
         summary = LowRankPlusRidge(
-            np.ascontiguousarray(V[:, :rank].T),
+            np.ascontiguousarray(to_numpy(V)[:, :rank].T),
             eigenvalues[:rank],
             ridge=self.initial_ridge,
             error_bound=bound,
@@ -141,6 +200,7 @@ class ExactCovariance(Sketch):
             squared_norm=total,
             n_rows_seen=n_rows_seen,
             confidence=1.0,
+            mass_error=bound,
         )
         return Answer(summary, certificate)
 
@@ -149,19 +209,21 @@ class ExactCovariance(Sketch):
 
     def _absorb(self, other: Self) -> None:
         self._cached = None
-        mine, theirs = self._upper(), other._upper()
+        mine, error = self._upper_and_error(None)
+        theirs, their_error = other._upper_and_error(None)
         if not same_place(mine, theirs):
             there = mine if on_device(mine) else theirs
             mine, theirs = (like(_symmetric(part), there) for part in (mine, theirs))
-        mine += theirs
-        self._accumulated = mine
+        self._accumulated, rounding = _summed(mine, theirs)
+        self._error = error + their_error + rounding
+        self._recent, self._recent_rows, self._owed = None, 0, 0.0
         self._buffer.clear()
 
     def _plan(self) -> str:
         n_features = self._require_rows()
         return (
-            f"ExactCovariance: accumulates A'A of {n_features} columns without error "
-            f"in {megabytes(8 * n_features**2 + self._buffer.nbytes)}."
+            f"ExactCovariance: accumulates A'A of {n_features} columns in float64 "
+            f"in {megabytes(16 * n_features**2 + self._buffer.nbytes)}."
         )
 
     def state(self) -> State:
@@ -173,12 +235,17 @@ class ExactCovariance(Sketch):
             "total_weight": self.total_weight,
             "n_features": self.n_features,
             "dtype": None if self.dtype is None else str(self.dtype),
+            "error": self._error,
+            "owed": self._owed,
+            "recent_rows": self._recent_rows,
         }
         arrays = {}
         if self.n_features is not None:
             arrays["buffer"] = self._buffer.saved()
         if self._accumulated is not None:
             arrays["accumulated"] = to_numpy(self._accumulated).T.copy()
+        if self._recent is not None:
+            arrays["recent"] = self._recent.T.copy()
         return State(self.kind, self.version, meta, arrays)
 
     @classmethod
@@ -188,14 +255,39 @@ class ExactCovariance(Sketch):
         meta: Any = state.meta
         sketch = cls(initial_ridge=meta["initial_ridge"], decay=meta["decay"])
         if meta["n_features"] is not None:
-            sketch._begin(meta["n_features"], np.dtype(meta["dtype"]))
+            sketch._begin(meta["n_features"], np.dtype(np.float64))
             sketch._buffer.restore(state.arrays["buffer"])
-            if "accumulated" in state.arrays:
-                accumulated = state.array("accumulated", sketch.n_features, sketch.n_features)
-                sketch._accumulated = accumulated.astype(np.float64, order="C", copy=False).T
+            for name in ("accumulated", "recent"):
+                if name in state.arrays:
+                    held = state.array(name, sketch.n_features, sketch.n_features)
+                    held = held.astype(np.float64, order="C", copy=False).T
+                    setattr(sketch, f"_{name}", held)
+            sketch._recent_rows = meta.get("recent_rows", 0)
+            sketch._owed = meta.get("owed", 0.0)
+            # Earlier releases added every block to the sum of all and did not count.
+            total = 0.0 if sketch._accumulated is None else _trace(sketch._accumulated)
+            sketch._error = meta.get("error", gamma(meta["n_rows_seen"] + 2) * total)
         sketch.n_rows_seen = meta["n_rows_seen"]
         sketch.total_weight = meta["total_weight"]
         return sketch
+
+
+def _trace(C: Array) -> float:
+    return float(namespace(C).linalg.trace(C))
+
+
+def _copy(C: Array | None) -> Array | None:
+    if C is None or on_device(C):
+        return None if C is None else copied(C)
+    return C.copy(order="F")
+
+
+def _summed(total: Array | None, part: Array) -> tuple[Array, float]:
+    """Return the sum, which may be the first one changed, and a bound on its rounding."""
+    if total is None:
+        return part, 0.0
+    total += part
+    return total, gamma(1) * _trace(total)
 
 
 def _symmetric(upper: Array) -> Array:
@@ -216,7 +308,7 @@ def _added(C: Array | None, rows: Array, decay: float) -> Array:
 
     On a device, where there is no such product, in both triangles.
     """
-    X = cast(aged(rows, decay), np.float64)
+    X = aged(cast(rows, np.float64), decay)
     if on_device(X) or on_device(C):
         X = X if C is None or not on_device(C) else like(X, C)
         product: Array = X.T @ X

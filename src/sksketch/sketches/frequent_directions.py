@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.device_sparse import on_host
-from sksketch.arrays.namespace import cast, namespace, on_device, precision
+from sksketch.arrays.linalg import squared_norm
+from sksketch.arrays.namespace import cast, namespace, on_device, precision, to_numpy
+from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
 from sksketch.arrays.sparse import (
     SparseRows,
     from_sparse_arrays,
@@ -19,7 +23,7 @@ from sksketch.arrays.sparse import (
 from sksketch.persistence import State
 from sksketch.sketches import planning
 from sksketch.sketches.base import Answer, check_ridge
-from sksketch.sketches.buffer import RowBuffer
+from sksketch.sketches.buffer import RowBuffer, tile_rows
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.forgetting import age_weights, aged, decay_factor
 from sksketch.sketches.ledger import Ledger
@@ -32,7 +36,10 @@ from sksketch.sketches.sparse_buffer import SparseRowBuffer
 
 
 class FrequentDirections(ShrinkSketch):
-    """The best-known deterministic sketch of A'A, in O(sketch_size * n_features) memory.
+    """The best-known sketch of A'A that needs no luck, in O(sketch_size * n_features) memory.
+
+    With many columns ``solver="auto"`` prefers a faster shrink, whose bound is verified with a
+    probability that you choose; ``solver="exact"`` is deterministic.
 
     Parameters
     ----------
@@ -45,7 +52,8 @@ class FrequentDirections(ShrinkSketch):
         or a ridge of your own.
     rule : {"uniform", "half", "parameterized", "truncate"}
         What a shrink takes from the kept eigenvalues: the first dropped one from all of
-        them, half of it from all, all of it from a fraction of them, nothing.
+        them, half of it from all (where the bound can afford that), all of it from a fraction
+        of them, nothing.
     fraction : float
         The fraction for ``rule="parameterized"``, in (0, 1].
     solver : {"auto", "exact", "block", "covariance"}
@@ -67,9 +75,11 @@ class FrequentDirections(ShrinkSketch):
         Verify each shrink of the block solver. Without it only the lost mass bounds
         the error.
     failure_probability : float
-        Probability, over the whole stream, that a bound of the block solver fails.
+        Probability that a bound of the block solver fails, over the whole stream and all
+        moments at which the sketch is read.
     seed : int
-        Makes the block solver's random directions repeatable.
+        Makes the block solver's random directions repeatable. Those that verify depend on
+        the rows as well: nobody can choose rows that they miss.
 
     Examples
     --------
@@ -81,15 +91,17 @@ class FrequentDirections(ShrinkSketch):
 
     Notes
     -----
-    The guarantees are those of Luo et al. (2019), JMLR 20(45), equation 1 and Theorems 2 to 4,
-    with m = sketch_size + 1. They follow from 0 <= A'A - B'B <= shrinkage I, which survives
-    concatenation and merging. We depart from the paper in that the buffer holds more
-    than 2 m rows (fewer shrinks lose less), the ridge is computed when the sketch is
-    read, and a buffer of full rank also raises the lower bound on what was lost.
+    For ``rule="uniform"`` and the exact solver the guarantees are those of Luo et al. (2019),
+    JMLR 20(45), equation 1 and Theorems 2 to 4, with m = sketch_size + 1; ``rule="half"`` has
+    them with m = (sketch_size + 1) / 1.1, and "truncate" has none in advance. What a sketch
+    certifies of itself holds for all: it follows from 0 <= A'A - B'B <= shrinkage I, which
+    survives concatenation and merging, with allowances for rounding. We depart from the paper in
+    that the buffer holds more than 2 m rows (fewer shrinks lose less), the ridge is computed when
+    the sketch is read, and a buffer of full rank also raises the lower bound on what was lost.
     """
 
     kind = "frequent-directions"
-    version = 2
+    version = 3
     _sparse_on_device = True
 
     def __init__(
@@ -134,19 +146,32 @@ class FrequentDirections(ShrinkSketch):
         self._has_sparse = False
         self._buffer = RowBuffer(1)
         self._sparse = SparseRowBuffer(1, 1)
-        self._memory = Memory.empty(0, np.dtype(np.float64), self.sketch_size)
+        self._memory = Memory.empty(0, self.sketch_size)
+        # What is allowed for rounding in rows that wait.
+        self._owed = 0.0
         self._exact: ExactCovariance | None = None
         self._cached: tuple[Memory, Answer] | None = None
 
     # Taking rows in
 
+    def _working_dtype(self, dtype: np.dtype[Any], n_features: int) -> np.dtype[Any]:
+        exact = planning.choose(self.solver, n_features, self.sketch_size) == "covariance"
+        return np.dtype(np.float64) if exact else dtype
+
+    def _allow(self, amount: float) -> None:
+        self._cached = None
+        if self._exact is not None:
+            self._exact._allow(amount)
+        else:
+            self._owed += amount
+
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         super()._begin(n_features, dtype)
         self._route = planning.choose(self.solver, n_features, self.sketch_size)
-        self._memory = Memory.empty(n_features, dtype, self.sketch_size)
+        self._memory = Memory.empty(n_features, self.sketch_size)
         if self._route == "covariance":
             self._exact = ExactCovariance(decay=self.decay)
-            self._exact._begin(n_features, dtype)
+            self._exact._begin(n_features, np.dtype(np.float64))
         else:
             self._buffer = RowBuffer(self._capacity()).allocate(n_features, dtype)
             route = planning.sparse_route(self.solver)
@@ -159,16 +184,18 @@ class FrequentDirections(ShrinkSketch):
         if self.buffer_rows is not None:
             return self.buffer_rows - self.sketch_size
         waiting = self._buffer.rows
-        row_bytes = self._memory.matrix.shape[1] * precision(self._memory.matrix).itemsize
+        row_bytes = self._memory.matrix.shape[1] * precision(waiting).itemsize
         return planning.rows_between_shrinks(
             self._route, self._memory.sketch_size, row_bytes, on_device(waiting)
         )
 
-    def _settings(self, sparse: bool = False) -> Settings:
+    def _settings(self, sparse: bool = False, reading: bool = False) -> Settings:
         route = planning.sparse_route(self.solver) if sparse else self._route
         return Settings(
             route=route,
-            shrink=lambda eigenvalues, size: RULES[self.rule](eigenvalues, size, self.fraction),
+            shrink=lambda eigenvalues, size, losses: RULES[self.rule](
+                eigenvalues, size, self.fraction, losses
+            ),
             max_sketch_size=self.max_sketch_size if self.tol is not None else 0,
             tol=None
             if self.tol is None
@@ -177,7 +204,13 @@ class FrequentDirections(ShrinkSketch):
             failure_probability=self.failure_probability,
             seed=self.seed,
             probes=self.correction == "energy",
+            n_reads=self._moments_to_read() if reading else 0,
         )
+
+    def _moments_to_read(self) -> int:
+        """Return how many rows can come between two shrinks, a read after each of them."""
+        rows = self._buffer.capacity + tile_rows(1)
+        return rows + self._sparse.max_rows if self._has_sparse else rows
 
     def _take(self, rows: Any) -> None:
         self._cached = None
@@ -188,6 +221,7 @@ class FrequentDirections(ShrinkSketch):
             # A wrapper has filled this block with all the rows that would have waited here.
             self._memory = self._with_block(rows)
             self._buffer.clear()
+            self._owed = 0.0
         elif is_sparse(rows):
             self._take_sparse(rows)
         else:
@@ -202,6 +236,7 @@ class FrequentDirections(ShrinkSketch):
         for block, _ in self._sparse.fill(rows):
             self._memory = self._compressed(self._buffer.rows, SparseRows.plain(block))
             self._buffer.clear()
+            self._owed = 0.0
 
     def _take_dense(self, rows: Array) -> None:
         if self.decay < 1.0 and len(self._sparse):
@@ -215,6 +250,7 @@ class FrequentDirections(ShrinkSketch):
         for block in self._buffer.fill(rows):
             self._memory = self._compressed(block, self._waiting_sparse())
             self._sparse.clear()
+            self._owed = 0.0
             self._buffer.resize(self._capacity())
 
     def _waiting_sparse(self) -> SparseRows | None:
@@ -225,6 +261,7 @@ class FrequentDirections(ShrinkSketch):
         self._memory = self._compressed(self._buffer.rows, self._waiting_sparse())
         self._buffer.clear()
         self._sparse.clear()
+        self._owed = 0.0
 
     def _shrink_waiting(self) -> None:
         n_features = self._memory.matrix.shape[1]
@@ -233,23 +270,39 @@ class FrequentDirections(ShrinkSketch):
             self._cached = None
             self._flush()
 
-    def _with_block(self, rows: SparseRows) -> Memory:
+    def _with_block(
+        self, rows: SparseRows, reading: bool = False, allowance: float = 0.0
+    ) -> Memory:
         """All that is remembered, and a block of a wrapper's."""
         waiting = self._buffer.rows
         if self.decay == 1.0 or not len(waiting):
-            return self._compressed(waiting, rows)
-        return self._compressed(waiting[:0], rows, self._compressed(waiting, None))
+            return self._compressed(waiting, rows, None, reading, allowance)
+        older = self._compressed(waiting, None, None, reading)
+        return self._compressed(waiting[:0], rows, older, reading, allowance)
 
     def _compressed(
-        self, block: Array, sparse: SparseRows | None, memory: Memory | None = None
+        self,
+        block: Array,
+        sparse: SparseRows | None,
+        memory: Memory | None = None,
+        reading: bool = False,
+        allowance: float = 0.0,
     ) -> Memory:
+        """Return the memory after rows that waited as well, with what is allowed for them."""
         n_new = len(block) + (0 if sparse is None else len(sparse))
         older = (memory or self._memory).scaled(self.decay**n_new)
-        if sparse is not None and self.decay < 1.0:
-            sparse = sparse.scaled(np.sqrt(age_weights(len(sparse), self.decay)))
-        settings = self._settings(sparse is not None)
+        settings = self._settings(sparse is not None, reading)
         rows = aged(block, self.decay)
-        return compress(older, rows, sparse, settings, self._buffer.scratch)
+        owed = self._owed + allowance
+        if self.decay < 1.0:
+            energy = squared_norm(rows)
+            if sparse is not None:
+                sparse = sparse.scaled(np.sqrt(age_weights(len(sparse), self.decay)))
+                energy += sparse.all_energy
+            # A power, its root, a product, and the precision in which rows are kept.
+            entries = (gamma(16) + unit_roundoff(precision(rows))) * math.sqrt(energy)
+            owed += perturbed_gram(math.sqrt(energy), entries)
+        return compress(older, rows, sparse, settings, self._buffer.scratch).allowing(owed)
 
     def _lend(self, n_rows: int) -> Array | None:
         return (self._buffer if self._exact is None else self._exact._buffer).lend(n_rows)
@@ -279,11 +332,11 @@ class FrequentDirections(ShrinkSketch):
             return
         # Waiting rows can go on waiting here, unless they have aged or are in a covariance.
         waiting = self.decay == 1.0 and self._exact is None and other._exact is None
-        theirs = other._memory if waiting else other._whole()
+        theirs = other._memory.allowing(other._owed) if waiting else other._whole()
         if self._exact is not None:
             self._memory = self._memory.with_losses_of(theirs)
             if len(theirs.matrix):
-                self._exact._absorb(ExactCovariance().update(theirs.matrix))
+                self._exact._absorb(ExactCovariance().update(to_numpy(theirs.matrix)))
             return
         if self.decay < 1.0:
             # Both streams ran at the same time, so neither ages the other.
@@ -291,28 +344,36 @@ class FrequentDirections(ShrinkSketch):
         elif waiting:
             self._take(other._buffer.rows)
             self._take(other._sparse.rows.astype(self.dtype, copy=False))
-        self._memory = self._memory.with_losses_of(theirs)
+        rows = theirs.matrix
         if self.decay < 1.0:
-            rows = cast(theirs.matrix, self.dtype)
+            self._memory = self._memory.with_losses_of(theirs)
             settings, scratch = self._settings(), self._buffer.scratch
             self._memory = compress(self._memory, rows, None, settings, scratch)
-        else:
-            self._take(theirs.matrix)
+            return
+        if self.dtype == np.float32 and len(rows):
+            # To wait with rows in single precision, kept rows have to be rounded.
+            energy = squared_norm(rows)
+            entries = unit_roundoff(np.float32) * math.sqrt(energy)
+            self._allow(perturbed_gram(math.sqrt(energy), entries))
+            rows = cast(rows, np.float32)
+            theirs = replace(theirs, matrix=cast(rows, np.float64))
+        self._memory = self._memory.with_losses_of(theirs)
+        self._take(rows)
 
     # Reading
 
-    def _whole(self, extra: Any = None) -> Memory:
+    def _whole(self, extra: Any = None, allowance: float = 0.0) -> Memory:
         if self._exact is not None:
-            exact = self._exact._answer(extra).summary
+            exact = self._exact._answer(extra, allowance).summary
             ledger = Ledger(squared_norm=exact.squared_norm, allowance=exact.error_bound)
             return self._memory.with_rows(exact.components, exact.eigenvalues, ledger)
         if isinstance(extra, SparseRows):
-            return self._with_block(extra)
+            return self._with_block(extra, True, allowance)
         waiting = self._buffer.with_extra(extra)
         sparse = self._waiting_sparse()
         if not len(waiting) and sparse is None:
-            return self._memory
-        return self._compressed(waiting, sparse)
+            return self._memory.allowing(self._owed + allowance)
+        return self._compressed(waiting, sparse, None, True, allowance)
 
     @property
     def n_shrinks(self) -> int:
@@ -353,7 +414,7 @@ class FrequentDirections(ShrinkSketch):
     def state(self) -> State:
         """Return the kept rows, the waiting rows, the ledger and the options."""
         meta = self._facts()
-        meta |= {"capacity": self._buffer.capacity} | self._memory.numbers()
+        meta |= {"capacity": self._buffer.capacity, "owed": self._owed} | self._memory.numbers()
         arrays = self._memory.arrays()
         if self.n_features is not None and self._exact is None:
             arrays["buffer"] = self._buffer.saved()
@@ -370,6 +431,7 @@ class FrequentDirections(ShrinkSketch):
         sketch = cls._from_facts(meta)
         if (n_features := sketch.n_features) is not None:
             sketch._memory = Memory.from_plain(meta, state.arrays)
+            sketch._owed = meta.get("owed", 0.0)
             if sketch._exact is not None:
                 sketch._exact = ExactCovariance.from_state(state.inner("exact"))
             else:

@@ -4,19 +4,19 @@ With A the rows seen, B the rows kept and S = A'A - B'B, the ledger holds
 
     floor * I  <=  S  <=  shrinkage * I      and      trace(S) = squared_norm - ||B||_F^2,
 
-up to rounding. Every entry is a sum over shrinks, so ledgers of shards add, and
-forgetting scales them (spectral norms are subadditive and homogeneous).
+but for roundings, which ``allowance`` and ``mass_error`` bound. Every entry is a sum over
+shrinks, so ledgers of shards add, and forgetting scales them (spectral norms are subadditive and
+homogeneous). Roundings need not cancel, so what is allowed for them adds up like all the rest.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Self
+from typing import Any, Self
 
-# Products in finite precision move an eigenvalue by a few roundings of the largest one. Their
-# signs vary, so over many shrinks they add like a random walk (Higham and Mary 2019).
-ROUNDING_FACTOR = 64.0
+from sksketch.arrays.linalg import NORM_ERROR
+from sksketch.arrays.rounding import gamma, unit_roundoff
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,12 @@ class Ledger:
     floor : float
         What every direction lost at least.
     allowance : float
-        Error that rounding may have added, on either side.
+        Error that rounding may have added, on either side of both inequalities.
+    measured : float
+        The part of ``allowance`` that rests on what roundings in single precision were measured
+        to do, and not on what they can do at most.
+    mass_error : float
+        Bound on the error of ``squared_norm``.
     failure_probability : float
         Probability that ``shrinkage`` is not a bound.
     n_shrinks : int
@@ -58,10 +63,17 @@ class Ledger:
     allowance: float = 0.0
     failure_probability: float = 0.0
     n_shrinks: int = 0
+    measured: float = 0.0
+    mass_error: float = 0.0
 
     def __add__(self, other: Ledger) -> Ledger:
         sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
-        return Ledger(**sums | {"allowance": math.hypot(self.allowance, other.allowance)})
+        sums["mass_error"] += unit_roundoff() * abs(sums["squared_norm"])
+        return Ledger(**sums)
+
+    def allowing(self, amount: float) -> Self:
+        """Return the ledger with more allowed for rounding."""
+        return replace(self, allowance=self.allowance + amount)
 
     def scaled(self, factor: float) -> Self:
         """Return the ledger after every row's weight was multiplied by ``factor``."""
@@ -73,13 +85,24 @@ class Ledger:
             largest_loss=self.largest_loss * factor,
             floor=self.floor * factor,
             allowance=self.allowance * factor,
+            measured=self.measured * factor,
+            mass_error=(self.mass_error + gamma(4) * self.squared_norm) * factor,
         )
 
     def as_dict(self) -> dict[str, float | int]:
         """Return the fields as plain numbers."""
         return asdict(self)
 
+    @classmethod
+    def from_dict(cls, entries: Mapping[str, Any]) -> Ledger:
+        """Build the ledger that `as_dict` came from.
 
-def rounding_allowance(eps: float, largest: float, roundings: float = ROUNDING_FACTOR) -> float:
-    """Return the error to allow for one shrink whose largest eigenvalue is given."""
-    return roundings * eps * largest
+        Earlier releases took allowances for a random walk and knew nothing of the squared norm's
+        own error.
+        """
+        known = {f.name: entries[f.name] for f in fields(cls) if f.name in entries}
+        if "mass_error" not in known:
+            n_shrinks = known["n_shrinks"]
+            known["allowance"] *= max(n_shrinks, 1) ** 0.5
+            known["mass_error"] = (1e3 * NORM_ERROR + gamma(n_shrinks)) * known["squared_norm"]
+        return cls(**known)

@@ -231,7 +231,7 @@ class LinearSketch(Sketch):
             self._cached = product, self._solve(product[:, :n_features])
         return self._cached
 
-    def _answer(self, extra: Array | None = None) -> Answer:
+    def _answer(self, extra: Array | None = None, allowance: float = 0.0) -> Answer:
         if extra is not None:
             raise ValueError(f"a {type(self).__name__} can not be wrapped")
         return self._read()[1]

@@ -23,12 +23,14 @@ CHUNK_ENTRIES = 1 << 16
 class LossOperator(NamedTuple):
     """Products with P'P - B'B, divided by ``scale`` and perturbed by at most ``noise()``.
 
-    The noise is known once a first product with normal probes of unit length is made.
+    The noise is known once a first product with normal probes of unit length is made. It may be
+    one that was ``measured``.
     """
 
     apply: Callable[[Array], Array]
     scale: float
-    noise: Callable[[], float] = lambda: 0.0
+    noise: Callable[[], float]
+    measured: bool = False
 
 
 class CheapProducts:

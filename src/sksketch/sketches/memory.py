@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.linalg import squared_norm
+from sksketch.arrays.linalg import norm_error, squared_norm
 from sksketch.arrays.namespace import cast, full_precision, joined, like, precision, to_numpy
 from sksketch.arrays.random import stream
+from sksketch.arrays.rounding import gamma
 from sksketch.arrays.sparse import SparseRows
 from sksketch.sketches import planning
-from sksketch.sketches.ledger import Ledger, rounding_allowance
+from sksketch.sketches.ledger import Ledger
+from sksketch.sketches.shrinkage import Losses
 from sksketch.sketches.solvers import SOLVERS, Task
 from sksketch.sketches.stacks import DenseStack, SparseStack, Stack
 
@@ -24,16 +26,41 @@ N_PROBES = 8
 
 @dataclass(frozen=True)
 class Settings:
-    """How to shrink."""
+    """How to shrink.
+
+    ``n_reads`` is 0 for a shrink that stays, and for one that is made to read a sketch the number
+    of moments, from one shrink to the next, at which that could happen.
+    """
 
     route: str
-    shrink: Callable[[Array, int], tuple[Array, float]]
+    shrink: Callable[[Array, int, Losses], tuple[Array, float]]
     max_sketch_size: int
     tol: float | None
     certify: bool
     failure_probability: float
     seed: int
     probes: bool
+    n_reads: int = 0
+
+    def chance(self, index: int) -> float:
+        """Return the probability with which the verification of shrink ``index`` may fail.
+
+        All shrinks and all reads of a stream together have less than the whole (pi^2 / 12 of it).
+        """
+        return shared_chance(self.failure_probability, index, self.n_reads)
+
+
+def shared_chance(failure_probability: float, index: int, n_reads: int) -> float:
+    """Return the share of verification ``index``, or of one of ``n_reads`` reads before it.
+
+    The two together have 1 / (2 index^2) of the whole: the shrink 7/8 of that, and the reads the
+    rest, which counts twice where rows of two kinds can wait.
+
+    >>> shared_chance(1.0, 1, 0) + 2 * 100 * shared_chance(1.0, 1, 100)
+    0.5
+    """
+    part = failure_probability / (2 * index**2)
+    return part / (16 * n_reads) if n_reads else part * 7 / 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +70,8 @@ class Memory:
     Parameters
     ----------
     matrix : array of shape (rank, n_features)
-        B.
+        B, in float64 whatever the precision of the rows: what a shrink adds to the kept rows is
+        small against them, and in single precision it would be rounded away.
     eigenvalues : array of shape (rank,)
         Squared lengths of the rows of B, in float64.
     ledger : Ledger
@@ -58,6 +86,8 @@ class Memory:
         Seed of those probes.
     components : array of shape (rank, n_features) or None
         The rows of B at unit length, where they are known to be orthonormal.
+    skew : float
+        Bound on the norm of B B' less the diagonal matrix of ``eigenvalues``.
     """
 
     matrix: Array
@@ -68,11 +98,12 @@ class Memory:
     image: Array | None = None
     probe_seed: int = 0
     components: Array | None = None
+    skew: float = 0.0
 
     @classmethod
-    def empty(cls, n_features: int, dtype: np.dtype[Any], sketch_size: int) -> Memory:
+    def empty(cls, n_features: int, sketch_size: int) -> Memory:
         """Return the memory of no rows."""
-        return cls(np.zeros((0, n_features), dtype), np.zeros(0), Ledger(), sketch_size)
+        return cls(np.zeros((0, n_features)), np.zeros(0), Ledger(), sketch_size)
 
     @functools.cached_property
     def lost_mass(self) -> float:
@@ -80,21 +111,36 @@ class Memory:
         return max(self.ledger.squared_norm - squared_norm(self.matrix), 0.0)
 
     @property
+    def mass_error(self) -> float:
+        """Bound on the error of `lost_mass`."""
+        kept = self.ledger.squared_norm - self.lost_mass
+        return self.ledger.mass_error + norm_error(self.matrix) * abs(kept)
+
+    @property
     def upper(self) -> float:
         """Certified bound on the largest eigenvalue of A'A - B'B."""
-        return min(self.ledger.shrinkage, self.lost_mass) + self.ledger.allowance
+        surely = self.lost_mass + self.mass_error
+        return min(self.ledger.shrinkage, surely) + self.ledger.allowance
 
     def scaled(self, factor: float) -> Memory:
         """Return the memory with the weight of every row multiplied by ``factor``."""
         if factor == 1.0:
             return self
+        kept = float(self.eigenvalues.sum()) + self.skew
+        # Of the power and its root, and of the product.
+        rounding = gamma(16) * factor * kept
         return replace(
             self,
-            matrix=cast(self.matrix * float(np.sqrt(factor)), precision(self.matrix)),
+            matrix=self.matrix * float(np.sqrt(factor)),
             eigenvalues=self.eigenvalues * factor,
-            ledger=self.ledger.scaled(factor),
+            ledger=self.ledger.scaled(factor).allowing(rounding),
             image=None if self.image is None else self.image * factor,
+            skew=self.skew * factor + rounding,
         )
+
+    def allowing(self, amount: float) -> Memory:
+        """Return the memory with more allowed for rounding."""
+        return replace(self, ledger=self.ledger.allowing(amount)) if amount else self
 
     def with_losses_of(self, other: Memory) -> Memory:
         """Return this memory with all of ``other`` added, except its rows."""
@@ -104,7 +150,8 @@ class Memory:
             kept = probe_image(other.matrix, other.probe_seed)
             image = (0.0 if image is None else image) + other.image - kept
         # ... and so does their squared norm.
-        kept_norm = Ledger(squared_norm=-squared_norm(other.matrix))
+        squares = squared_norm(other.matrix)
+        kept_norm = Ledger(squared_norm=-squares, mass_error=norm_error(other.matrix) * squares)
         return replace(
             self,
             ledger=self.ledger + other.ledger + kept_norm,
@@ -116,7 +163,7 @@ class Memory:
 
     def with_rows(self, components: Array, eigenvalues: Array, rows: Ledger) -> Memory:
         """Return this memory of nothing but losses with kept rows and their ledger added."""
-        matrix = (np.sqrt(eigenvalues)[:, None] * components).astype(components.dtype)
+        matrix = np.sqrt(eigenvalues)[:, None] * components
         image = self.image
         if image is not None:
             image = image + probe_image(matrix, self.probe_seed)
@@ -127,6 +174,7 @@ class Memory:
             ledger=self.ledger + rows,
             image=image,
             components=components,
+            skew=0.0,
         )
 
     def beside(self, rows: Array) -> Memory:
@@ -136,7 +184,7 @@ class Memory:
 
     def without_rows(self) -> Memory:
         """Return this memory with no kept rows, as when all of them are zero."""
-        return replace(self, matrix=self.matrix[:0], eigenvalues=self.eigenvalues[:0])
+        return replace(self, matrix=self.matrix[:0], eigenvalues=self.eigenvalues[:0], skew=0.0)
 
     def numbers(self) -> dict[str, Any]:
         """Return the plain values of the memory, for a saved state."""
@@ -145,6 +193,7 @@ class Memory:
             "size": self.sketch_size,
             "graded": self.graded,
             "probe_seed": self.probe_seed,
+            "skew": self.skew,
         }
 
     def arrays(self) -> dict[str, Array]:
@@ -156,15 +205,21 @@ class Memory:
     @classmethod
     def from_plain(cls, meta: Mapping[str, Any], arrays: Mapping[str, Array]) -> Memory:
         """Build the memory that `numbers` and `arrays` came from."""
-        ledger = {name: meta[f"ledger.{name}"] for name in Ledger().as_dict()}
+        start = "ledger."
+        ledger = {n.removeprefix(start): x for n, x in meta.items() if n.startswith(start)}
+        matrix = np.asarray(arrays["matrix"])
+        largest = float(arrays["eigenvalues"].max(initial=0.0))
+        # Earlier releases kept rows in the precision of what came in.
+        skew = gamma(sum(matrix.shape), precision(matrix)) * largest
         return cls(
-            arrays["matrix"],
+            cast(matrix, np.float64),
             arrays["eigenvalues"],
-            Ledger(**ledger),
+            Ledger.from_dict(ledger),
             sketch_size=meta["size"],
             graded=meta["graded"],
             image=arrays.get("image"),
             probe_seed=meta["probe_seed"],
+            skew=meta.get("skew", skew),
         )
 
 
@@ -209,14 +264,15 @@ def compress(
     memory = memory.beside(rows)
     pieces = [piece for piece in (rows, sparse) if piece is not None and len(piece)]
     gained = squared_norm(rows) + (0.0 if sparse is None else sparse.squared_norm)
-    total = squared_norm(memory.matrix) + gained
+    kept = squared_norm(memory.matrix)
+    total = kept + gained
     if total == 0.0:
         return memory.without_rows()
     stack: Stack
     if sparse is None:
-        stack = DenseStack(memory.matrix, memory.eigenvalues, rows, total, scratch)
+        stack = DenseStack(memory.matrix, memory.eigenvalues, memory.skew, rows, total, scratch)
     else:
-        dense = joined([memory.matrix, rows]) if len(rows) else memory.matrix
+        dense = joined([memory.matrix, cast(rows, np.float64)]) if len(rows) else memory.matrix
         stack = SparseStack(dense, sparse, total)
     acceptable = np.inf
     if settings.tol is not None:
@@ -232,30 +288,34 @@ def compress(
         acceptable_loss=acceptable,
         graded=memory.graded,
         certify=settings.certify,
-        # Over all shrinks these sum to less than the whole (pi^2 / 12 of it).
-        failure_probability=settings.failure_probability / (2 * index**2),
+        failure_probability=settings.chance(index),
         seed=settings.seed,
         index=index,
         largest=likely_largest,
         cut=likely_cut,
         before=memory.ledger,
+        lost_before=max(memory.ledger.squared_norm - kept, 0.0),
     )
     few = planning.exact_is_cheap(
         stack.n_rows, stack.n_features, memory.sketch_size, sparse is not None
     )
     with full_precision(rows):
         shrunk = SOLVERS["exact" if few else settings.route](task)
-    eps = float(np.finfo(precision(rows)).eps)
-    largest = shrunk.largest + (0.0 if sparse is None else sparse.center_energy)
+    mass_error = norm_error(rows) * gained
+    if sparse is not None:
+        mass_error += sparse.squared_norm_error
     step = Ledger(
         squared_norm=gained,
         shrinkage=shrunk.loss_bound,
         kept_loss=shrunk.cut,
         largest_loss=shrunk.loss,
         floor=shrunk.floor,
-        allowance=max(shrunk.allowance, rounding_allowance(eps, largest)),
-        failure_probability=shrunk.failure_probability,
+        allowance=shrunk.allowance,
+        # That of the shrink and of all reads before it.
+        failure_probability=settings.failure_probability / (2 * index**2) if shrunk.luck else 0.0,
         n_shrinks=1,
+        measured=shrunk.measured,
+        mass_error=mass_error,
     )
     image = memory.image
     if settings.probes:
@@ -269,4 +329,5 @@ def compress(
         graded=shrunk.graded,
         image=image,
         probe_seed=settings.seed,
+        skew=shrunk.skew,
     )

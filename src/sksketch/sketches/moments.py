@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.device_sparse import on_host
-from sksketch.arrays.namespace import in_order, like, on_device, precision, weighted_sum
+from sksketch.arrays.namespace import in_order, like, on_device, precision
+from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
 from sksketch.arrays.rows import dense_chunks
 from sksketch.arrays.sparse import SparseRows, from_sparse_arrays, is_sparse, sparse_arrays
 from sksketch.exceptions import StateFormatError
 from sksketch.persistence import State
 from sksketch.sketches.base import Answer, Sketch
 from sksketch.sketches.buffer import RowBuffer, tile_rows
+from sksketch.sketches.centering import RunningMean, Tile, centered_tile
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.forgetting import age_weights
 from sksketch.sketches.frequent_directions import FrequentDirections
@@ -31,6 +34,8 @@ INNER: dict[str, type[Sketch]] = {
         ExactCovariance,
     )
 }
+
+MEAN_ARRAYS = ("origin", "total", "carry", "squares")
 
 
 class Centered(Sketch):
@@ -61,7 +66,7 @@ class Centered(Sketch):
     Rows wait in tiles of fixed size. Let n rows of mean m have come before a tile of k rows
     with mean u. The scatter matrix grows by E' (I - 1 1' / (n + k)) E with E = X - 1 m', and
     the symmetric root of the inner matrix is I - a 1 1' with a k = 1 - sqrt(n / (n + k)). So
-    the k rows::
+    the k rows (see `centering` for their arithmetic, which counts its roundings)::
 
         x_i - c,    c = m + (1 - sqrt(n / (n + k))) (u - m)
 
@@ -74,7 +79,7 @@ class Centered(Sketch):
     """
 
     kind = "centered"
-    version = 2
+    version = 3
 
     def __init__(self, sketch: Sketch) -> None:
         if not isinstance(sketch, tuple(INNER.values())):
@@ -87,8 +92,7 @@ class Centered(Sketch):
         self.sketch = sketch
         self._sparse_on_device = sketch._sparse_on_device
         self.decay = sketch.decay
-        self._weight = 0.0
-        self._mean: Array | None = None
+        self._mean = RunningMean.empty(0)
         self._tile = RowBuffer(1)
         self._tile_weights = RowBuffer(1)
         self._sparse = SparseRowBuffer(1, 1)
@@ -98,12 +102,31 @@ class Centered(Sketch):
     def mean(self) -> Array:
         """Mean of the rows seen so far, in float64."""
         self._require_rows()
-        return self._with_tile()[1]
+        return self._with_tile().mean.value
+
+    @property
+    def mean_error(self) -> float:
+        """Bound on the length of what rounding has put between `mean` and the mean of the rows."""
+        self._require_rows()
+        mean = self._with_tile().mean
+        return mean.from_origin_error + unit_roundoff() * float(np.linalg.norm(mean.value))
+
+    @property
+    def column_squares(self) -> Array:
+        """Sum of the squared differences to the mean for each column (weighted), in float64.
+
+        NaN where an earlier release has saved a sketch without them.
+        """
+        self._require_rows()
+        return self._with_tile().mean.squares
+
+    def _working_dtype(self, dtype: np.dtype[Any], n_features: int) -> np.dtype[Any]:
+        return self.sketch._working_dtype(dtype, n_features)
 
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         super()._begin(n_features, dtype)
         self.sketch._begin(n_features, dtype)
-        self._mean = np.zeros(n_features)
+        self._mean = RunningMean.empty(n_features)
         rows = tile_rows(n_features * dtype.itemsize)
         self._tile = RowBuffer(rows).allocate(n_features, dtype)
         self._tile_weights = RowBuffer(rows).allocate(1, np.dtype(np.float64))
@@ -156,9 +179,13 @@ class Centered(Sketch):
             start = end
 
     def _flush(self, tile: Array | SparseRows, weights: Array, out: Array | None = None) -> None:
-        centered, self._mean, self._weight = self._centered(tile, weights, out)
+        centered, self._mean, allowance = self._centered(tile, weights, out)
         self.sketch.n_rows_seen += len(tile)
+        self.sketch._allow(allowance)
         self.sketch._take(centered)
+        if self.decay < 1.0:
+            # A sketch may have shrunk in the middle of the tile, and aged what was allowed.
+            self.sketch._allow(allowance)
 
     def _flush_dense(self) -> None:
         if len(self._tile.rows):
@@ -177,47 +204,19 @@ class Centered(Sketch):
         self._flush_sparse()
         self.sketch.compact()
 
-    def _centered(
-        self, tile: Array | SparseRows, weights: Array, out: Array | None = None
-    ) -> tuple[Array | SparseRows, Array, float]:
-        """Return the tile's rows for the sketch, and the mean and weight after them."""
-        assert self._mean is not None
-        current = weights * age_weights(len(tile), self.decay)
-        gained = float(current.sum())
-        before = self._weight * self.decay ** len(tile)
-        if gained == 0.0:
-            # Still so many rows: they age the earlier ones.
-            nothing = np.zeros(len(tile))
-            zeros = tile.scaled(nothing) if isinstance(tile, SparseRows) else 0 * tile
-            return zeros, self._mean, before
-        if isinstance(tile, SparseRows):
-            total = tile.weighted_sum(current)
-        else:
-            total = weighted_sum(tile, current)
-        step = total / gained - self._mean
-        center = self._mean + (1.0 - np.sqrt(before / (before + gained))) * step
-        mean = self._mean + gained / (before + gained) * step
-        roots = None if (weights == 1.0).all() else np.sqrt(weights)
-        if isinstance(tile, SparseRows):
-            centered = SparseRows(tile.sparse, np.ones(len(tile)), center)
-            return centered if roots is None else centered.scaled(roots), mean, before + gained
-        if on_device(tile):
-            out = tile - like(center, tile, precision(tile))
-        else:
-            out = np.empty_like(tile) if out is None else out
-            np.subtract(tile, center, out=out, casting="same_kind")
-        if roots is not None:
-            out *= like(roots[:, None], tile, precision(tile))
-        return out, mean, before + gained
+    def _centered(self, tile: Array | SparseRows, weights: Array, out: Array | None = None) -> Tile:
+        """Return the tile's rows for the sketch, and the mean after them."""
+        ages = age_weights(len(tile), self.decay)
+        mean = self._mean.aged(self.decay ** len(tile))
+        return centered_tile(mean, tile, weights, ages, out)
 
-    def _with_tile(self) -> tuple[Array | SparseRows | None, Array, float]:
-        """Return the waiting tile, centered, and the mean and weight with it."""
-        assert self._mean is not None
+    def _with_tile(self) -> Tile:
+        """Return the waiting tile, centered, and the mean with it."""
         if len(self._sparse):
             return self._centered(SparseRows.plain(self._sparse.rows), self._sparse.weights)
         if len(self._tile.rows):
             return self._centered(self._tile.rows, self._tile_weights.rows[:, 0])
-        return None, self._mean, self._weight
+        return Tile(None, self._mean, 0.0)
 
     def fresh(self) -> Self:
         """Return an empty sketch with the same options."""
@@ -237,32 +236,37 @@ class Centered(Sketch):
         self._flush_dense()
         self._flush_sparse()
         theirs = other.sketch.copy()
-        rows, mean, weight = other._with_tile()
+        rows, their_mean, allowance = other._with_tile()
         if rows is not None:
             theirs.n_rows_seen += len(rows)
+            theirs._allow(allowance)
             theirs._take(rows)
         self.sketch.merge(theirs)
-        assert self._mean is not None
-        if self._weight > 0 and weight > 0:
-            both = self._weight + weight
-            gap = mean - self._mean
-            between = self.sketch.fresh()
-            dtype = precision(self._tile.rows)
-            between._begin(len(gap), dtype)
-            scaled = np.sqrt(self._weight * weight / both) * gap
-            between._take(scaled[None].astype(dtype))
-            self.sketch.merge(between)
-            self._mean = self._mean + weight / both * gap
-        elif weight > 0:
-            self._mean = mean
-        self._weight += weight
+        mine = self._mean
+        self._mean, gap, error = mine.merged(their_mean)
+        if mine.weight > 0 and their_mean.weight > 0:
+            self.sketch.merge(self._between(mine.weight, their_mean.weight, gap, error))
 
-    def _answer(self, extra: Any = None) -> Answer:
+    def _between(self, mine: float, theirs: float, gap: Array, error: float) -> Sketch:
+        """Return a sketch of the one row that the difference of two means stands for."""
+        root = np.sqrt(mine * theirs / (mine + theirs))
+        between = self.sketch.fresh()
+        dtype = precision(self._tile.rows)
+        between._begin(len(gap), dtype)
+        row = (root * gap)[None].astype(dtype)
+        length = float(np.linalg.norm(root * gap))
+        off = root * error + (gamma(64) + unit_roundoff(dtype)) * length
+        between._allow(perturbed_gram(length, off))
+        between._take(row)
+        return between
+
+    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
         if extra is not None:
             raise ValueError("a centered sketch can not be wrapped again")
         if self._cached is None:
             self._require_rows()
-            self._cached = self.sketch._answer(self._with_tile()[0])
+            tile = self._with_tile()
+            self._cached = self.sketch._answer(tile.rows, tile.allowance)
         return self._cached
 
     @property
@@ -280,15 +284,15 @@ class Centered(Sketch):
             "n_features": self.n_features,
             "dtype": None if self.dtype is None else str(self.dtype),
             "total_weight": self.total_weight,
-            "flushed_weight": self._weight,
+            "flushed_weight": self._mean.weight,
+            "mean_error": self._mean.error,
+            "n_tiles": self._mean.n_tiles,
         }
         arrays = {}
-        if self._mean is not None:
-            arrays = {
-                "mean": self._mean.copy(),
-                "tile": self._tile.saved(),
-                "tile_weights": self._tile_weights.saved(),
-            }
+        if self.n_features is not None:
+            arrays = {name: getattr(self._mean, name).copy() for name in MEAN_ARRAYS}
+            arrays["tile"] = self._tile.saved()
+            arrays["tile_weights"] = self._tile_weights.saved()
         if len(self._sparse):
             arrays |= sparse_arrays("sparse", self._sparse.rows)
             arrays["sparse_weights"] = self._sparse.weights.copy()
@@ -310,14 +314,29 @@ class Centered(Sketch):
         centered = cls(sketch.fresh())
         if (n_features := meta["n_features"]) is not None:
             centered._begin(n_features, np.dtype(meta["dtype"]))
-            centered._mean = state.arrays["mean"]
+            centered._mean = _mean_of(state)
             centered._tile.restore(state.arrays["tile"])
             centered._tile_weights.restore(state.arrays["tile_weights"])
             if "sparse_data" in state.arrays:
                 rows = from_sparse_arrays("sparse", state.arrays, n_features)
                 centered._sparse.restore(rows, state.arrays["sparse_weights"])
         centered.sketch = sketch
-        centered._weight = meta["flushed_weight"]
         centered.total_weight = meta["total_weight"]
         centered.n_rows_seen = meta["n_rows_seen"]
         return centered
+
+
+def _mean_of(state: State) -> RunningMean:
+    """Return the mean that a state holds."""
+    meta: Any = state.meta
+    weight = float(meta["flushed_weight"])
+    if "origin" in state.arrays:
+        arrays = {name: state.array(name, meta["n_features"]) for name in MEAN_ARRAYS}
+        return RunningMean(weight, error=meta["mean_error"], n_tiles=meta["n_tiles"], **arrays)
+    # Earlier releases kept the mean alone, which was a sum of all rows.
+    mean = np.asarray(state.arrays["mean"], dtype=np.float64)
+    empty = RunningMean.empty(len(mean))
+    error = gamma(meta["n_rows_seen"] + 1) * weight * float(np.linalg.norm(mean))
+    return replace(
+        empty, weight=weight, origin=mean, squares=np.full(len(mean), np.nan), error=error
+    )

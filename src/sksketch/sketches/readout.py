@@ -6,13 +6,15 @@ or by shift on the row space of B, and its error is at most max(shift - floor, u
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.linalg import gram, thin_svd
+from sksketch.arrays.linalg import gram, squared_norm, thin_svd
+from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches.base import Answer
 from sksketch.sketches.certificate import certify
@@ -77,10 +79,11 @@ def read_out(
     memory: Memory, *, correction: str | float, initial_ridge: float, n_rows_seen: int
 ) -> Answer:
     """Return the operator and the certificate that a memory amounts to, in numpy."""
+    kept, components, rounding = _components(memory)
+    memory = memory.allowing(rounding)
     ledger = memory.ledger
     total = ledger.squared_norm
     n_features = memory.matrix.shape[1]
-    kept, components = _components(memory)
     if isinstance(correction, str):
         shift = min(SHIFTS[correction](memory), memory.upper)
     else:
@@ -91,9 +94,10 @@ def read_out(
     high = memory.upper if full else memory.upper - shift
     bound = max(low, high, 0.0)
     traced = shift * (len(kept) if full else n_features)
-    least = max(abs(memory.lost_mass - traced) / n_features - ledger.allowance, 0.0)
+    apart = abs(memory.lost_mass - traced) - memory.mass_error
+    least = max(apart / n_features - ledger.allowance, 0.0)
     # The lost mass needs no luck; only a smaller probabilistic bound does.
-    sure = memory.lost_mass <= ledger.shrinkage
+    sure = memory.lost_mass + memory.mass_error <= ledger.shrinkage
     confidence = 1.0 if sure else max(1.0 - ledger.failure_probability, 0.0)
     summary = LowRankPlusRidge(
         components,
@@ -107,12 +111,14 @@ def read_out(
     certificate = certify(
         kept,
         lost=(ledger.floor, memory.upper),
-        lost_mass=memory.lost_mass,
+        lost_mass=memory.lost_mass + memory.mass_error,
         allowance=ledger.allowance,
         spectral_error=(min(least, bound), bound),
         squared_norm=total,
         n_rows_seen=n_rows_seen,
         confidence=confidence,
+        measured=ledger.measured,
+        mass_error=ledger.mass_error,
     )
     return Answer(summary, certificate)
 
@@ -131,17 +137,23 @@ def _orthogonal(matrix: Array) -> tuple[Array, Array] | None:
     if np.abs(overlap).max() > ORTHOGONAL * np.finfo(matrix.dtype).eps:
         return None
     order = np.argsort(-lengths, kind="stable")
-    scale = (1.0 / lengths[order]).astype(matrix.dtype)
-    return lengths[order] ** 2, matrix[order] * scale[:, None]
+    return lengths[order] ** 2, matrix[order] / lengths[order, None]
 
 
-def _components(memory: Memory) -> tuple[Array, Array]:
-    """Return the eigenvalues of B'B and orthonormal rows, without those of rounding size."""
+def _components(memory: Memory) -> tuple[Array, Array, float]:
+    """Return the eigenvalues of B'B, orthonormal rows, and what rounding does to both at most."""
     matrix = memory.matrix
     if not len(matrix) or memory.components is not None:
-        return memory.eigenvalues, matrix if memory.components is None else memory.components
+        unit = matrix if memory.components is None else memory.components
+        return memory.eigenvalues, unit, 0.0
+    n_rows, n_features = matrix.shape
     if (found := _orthogonal(matrix)) is not None:
-        return found
+        # Cosines of this size move an eigenvalue by no more than their sum, relative to it.
+        relative = 2.0 * ORTHOGONAL * n_rows * unit_roundoff() + gamma(n_features + 8)
+        return *found, relative * float(found[0][0])
     singular_values, V = thin_svd(matrix)
-    keep = singular_values > max(matrix.shape) * np.finfo(matrix.dtype).eps * singular_values[0]
-    return singular_values[keep] ** 2, V[keep].astype(matrix.dtype, copy=False)
+    resolution = max(matrix.shape) * float(np.finfo(np.float64).eps)
+    keep = singular_values > resolution * singular_values[0]
+    error = gamma(4 * (n_rows + n_features)) * math.sqrt(squared_norm(matrix))
+    rounding = perturbed_gram(float(singular_values[0]), error)
+    return singular_values[keep] ** 2, V[keep], rounding

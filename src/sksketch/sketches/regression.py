@@ -191,9 +191,9 @@ class Regression(Sketch):
                 self._cross = CrossMoments(n_features, n_targets, centered=self.centered)
             self._cross.merge(other._cross)
 
-    def _answer(self, extra: Any = None) -> Answer:
+    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
         self._require_rows()
-        return self.sketch._answer(extra)
+        return self.sketch._answer(extra, allowance)
 
     def _plan(self) -> str:
         return f"{self.sketch.plan()} The cross moment with the targets is exact."

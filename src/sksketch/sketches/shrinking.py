@@ -37,15 +37,15 @@ class ShrinkSketch(Sketch):
         return type(self)(**options)
 
     @abstractmethod
-    def _whole(self, extra: Any = None) -> Memory:
+    def _whole(self, extra: Any = None, allowance: float = 0.0) -> Memory:
         """All that is remembered, the waiting rows and ``extra`` included, as one memory."""
 
-    def _read(self, extra: Any = None) -> tuple[Memory, Answer]:
+    def _read(self, extra: Any = None, allowance: float = 0.0) -> tuple[Memory, Answer]:
         """Return that memory and the answer it gives; changes nothing."""
         self._require_rows()
         if extra is None and self._cached is not None:
             return self._cached
-        memory = self._whole(extra)
+        memory = self._whole(extra, allowance)
         memory = memory.beside(memory.eigenvalues)
         answer = read_out(
             memory,
@@ -57,8 +57,8 @@ class ShrinkSketch(Sketch):
             self._cached = memory, answer
         return memory, answer
 
-    def _answer(self, extra: Any = None) -> Answer:
-        return self._read(extra)[1]
+    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
+        return self._read(extra, allowance)[1]
 
     @property
     def matrix(self) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.device_sparse import on_host
-from sksketch.arrays.namespace import cast, precision, to_numpy
+from sksketch.arrays.namespace import to_numpy
+from sksketch.arrays.rounding import gamma, perturbed_gram
 from sksketch.arrays.sparse import (
     SparseRows,
     from_sparse_arrays,
@@ -20,7 +21,6 @@ from sksketch.arrays.sparse import (
 )
 from sksketch.persistence import State
 from sksketch.sketches.base import Answer, check_ridge, megabytes
-from sksketch.sketches.ledger import rounding_allowance
 from sksketch.sketches.memory import Memory
 from sksketch.sketches.options import fraction_of_one, whole_number
 from sksketch.sketches.readout import check_correction
@@ -112,7 +112,7 @@ class SparseFrequentDirections(ShrinkSketch):
         self.failure_probability = fraction_of_one("failure_probability", failure_probability)
         self.seed = int(seed)
         self._buffer = SparseRowBuffer(1, 1)
-        self._memory = Memory.empty(0, np.dtype(np.float64), self.sketch_size)
+        self._memory = Memory.empty(0, self.sketch_size)
         self._n_tries = 0
         self._cached: tuple[Memory, Answer] | None = None
 
@@ -120,12 +120,16 @@ class SparseFrequentDirections(ShrinkSketch):
 
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         super()._begin(n_features, dtype)
-        self._memory = Memory.empty(n_features, dtype, self.sketch_size)
+        self._memory = Memory.empty(n_features, self.sketch_size)
         limits = (
             self.buffer_rows or n_features,
             self.buffer_nnz or (self.sketch_size + 1) * n_features,
         )
         self._buffer = SparseRowBuffer(*limits).allocate(n_features, dtype)
+
+    def _allow(self, amount: float) -> None:
+        self._cached = None
+        self._memory = self._memory.allowing(amount)
 
     def _take(self, rows: Any) -> None:
         self._cached = None
@@ -148,13 +152,16 @@ class SparseFrequentDirections(ShrinkSketch):
             self._cached = None
             self._flush()
 
-    def _with_waiting(self) -> tuple[Memory, int]:
+    def _with_waiting(self, reading: bool = False) -> tuple[Memory, int]:
         """Return what `_flush` would leave, and the tries until then."""
         if not len(self._buffer):
             return self._memory, self._n_tries
-        return self._flushed(self._memory, SparseRows.plain(self._buffer.rows), self._n_tries)
+        waiting = SparseRows.plain(self._buffer.rows)
+        return self._flushed(self._memory, waiting, self._n_tries, reading)
 
-    def _flushed(self, memory: Memory, rows: SparseRows, n_tries: int) -> tuple[Memory, int]:
+    def _flushed(
+        self, memory: Memory, rows: SparseRows, n_tries: int, reading: bool = False
+    ) -> tuple[Memory, int]:
         """Return the memory after the rows as well, and the tries until then: Algorithm 2."""
         if rows.squared_norm == 0.0:
             return memory, n_tries
@@ -171,6 +178,7 @@ class SparseFrequentDirections(ShrinkSketch):
                 seed=self.seed,
                 n_tries=n_tries,
                 probes=self.correction == "energy",
+                n_reads=2 * self._buffer.max_rows if reading else 0,
             )
         )
         return self._shrunk(memory.with_losses_of(kept), kept.matrix), n_tries
@@ -196,19 +204,18 @@ class SparseFrequentDirections(ShrinkSketch):
         self._flush()
         theirs, their_tries = other._with_waiting()
         self._n_tries += their_tries
-        rows = cast(theirs.matrix, self.dtype)
-        memory = self._memory.with_losses_of(replace(theirs, matrix=rows))
-        self._memory = self._shrunk(memory, rows) if len(rows) else memory
+        memory = self._memory.with_losses_of(theirs)
+        self._memory = self._shrunk(memory, theirs.matrix) if len(theirs.matrix) else memory
 
     # Reading
 
-    def _whole(self, extra: Any = None) -> Memory:
-        memory, n_tries = self._with_waiting()
+    def _whole(self, extra: Any = None, allowance: float = 0.0) -> Memory:
+        memory, n_tries = self._with_waiting(reading=True)
         if extra is not None:
             plain = not isinstance(extra, SparseRows)
             rows = SparseRows.plain(sp.csr_array(to_numpy(extra))) if plain else extra
-            memory, _ = self._flushed(memory, rows, n_tries)
-        return memory
+            memory, _ = self._flushed(memory, rows, n_tries, reading=True)
+        return memory.allowing(allowance)
 
     @property
     def n_shrinks(self) -> int:
@@ -223,7 +230,7 @@ class SparseFrequentDirections(ShrinkSketch):
     def _plan(self) -> str:
         buffer = self._buffer
         how = "verified, probabilistic bound" if self.boosted else "not verified"
-        entry = precision(self._memory.matrix).itemsize + 4
+        entry = self.dtype.itemsize + 4 if self.dtype is not None else 12
         kept = self.sketch_size * self._memory.matrix.shape[1] * 8
         memory = megabytes(buffer.max_entries * entry + buffer.max_rows * 16 + 6 * kept)
         return (
@@ -264,17 +271,14 @@ class SparseFrequentDirections(ShrinkSketch):
 
 
 def _dense(rows: SparseRows) -> Array:
-    """Return the few rows of a buffer that is smaller than the sketch."""
-    dense: Array = on_host(rows.sparse).toarray()
-    if rows.centered:
-        dense = (dense - np.outer(rows.scale, rows.center)).astype(rows.dtype)
-    return dense
+    """Return the few rows of a buffer that is smaller than the sketch, in float64."""
+    dense: Array = on_host(rows.sparse).toarray().astype(np.float64)
+    return dense - np.outer(rows.scale, rows.center) if rows.centered else dense
 
 
 def _with_allowance(memory: Memory, rows: SparseRows) -> Memory:
-    """Return the memory with room for what rounded when a centre was subtracted."""
+    """Return the memory with room for what rounds when a centre is subtracted."""
     if not rows.centered:
         return memory
-    allowance = rounding_allowance(float(np.finfo(np.float64).eps), rows.center_energy)
-    ledger = replace(memory.ledger, allowance=memory.ledger.allowance + allowance)
-    return replace(memory, ledger=ledger)
+    energy = rows.all_energy
+    return memory.allowing(perturbed_gram(math.sqrt(energy), gamma(3) * math.sqrt(energy)))

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.linalg import nystrom_rows, orthonormal_columns, squared_norm
-from sksketch.arrays.namespace import cast, like, namespace, precision
+from sksketch.arrays.linalg import nystrom, orthonormal_columns, squared_norm
+from sksketch.arrays.namespace import like, namespace
 from sksketch.arrays.random import stream
+from sksketch.arrays.rounding import gamma
 from sksketch.arrays.sparse import SparseRows, whole_lines
-from sksketch.sketches.ledger import rounding_allowance
-from sksketch.sketches.memory import Memory, Settings, compress, probe_image
-from sksketch.sketches.shrinkage import shrink_uniform
+from sksketch.sketches.memory import Memory, Settings, compress, probe_image, shared_chance
+from sksketch.sketches.shrinkage import Losses, shrink_uniform
+from sksketch.sketches.stacks import digest
 
 # A verified shrink has a loss of at most mass / (SPARSE_SHRINK_LOSS * l) in any direction, where
 # mass is all that it lost: Ghashami et al. (2016), section 4.1, where it is alpha.
@@ -54,7 +55,7 @@ class SparseTask:
     """One flush: the rows, how many to keep, how hard to try.
 
     ``n_tries`` is the number of tries before this flush, over the whole stream: it addresses
-    the random numbers and divides the failure probability.
+    the random numbers and divides the failure probability. ``n_reads`` is as in `Settings`.
     """
 
     rows: SparseRows
@@ -66,12 +67,15 @@ class SparseTask:
     seed: int
     n_tries: int
     probes: bool = False
+    n_reads: int = 0
 
 
 def simultaneous_iteration(
     rows: SparseRows, n_directions: int, n_power_iterations: int, rng: np.random.Generator
-) -> Array:
+) -> tuple[Array, float]:
     """Return P = Z'A, where the columns of Z are an orthonormal basis of A (A'A)^q G.
+
+    Beside it comes how far rounding can have taken P'P above A'A.
 
     Algorithm 1 with G standard normal and q = ``n_power_iterations``. Orthonormalised in every
     round, since the printed power would leave nothing of all but the leading directions. Z has
@@ -82,7 +86,7 @@ def simultaneous_iteration(
     --------
     >>> import scipy.sparse as sp
     >>> rows = SparseRows.plain(sp.csr_array(np.diag([3.0, 2.0, 0.0])))
-    >>> P = simultaneous_iteration(rows, 2, 1, np.random.default_rng(0))
+    >>> P, excess = simultaneous_iteration(rows, 2, 1, np.random.default_rng(0))
     >>> (P.T @ P).round(9) + 0.0
     array([[9., 0., 0.],
            [0., 4., 0.],
@@ -97,7 +101,13 @@ def simultaneous_iteration(
         V = orthonormal_columns(rows.normal(V / total))
     V = orthonormal_columns(V) if n_power_iterations == 0 else V
     W = rows.normal(V / total)
-    return math.sqrt(total) * nystrom_rows(V, W)
+    P, excess = nystrom(V, W, math.sqrt(width) * product_error(rows) / total)
+    return math.sqrt(total) * P, excess * total
+
+
+def product_error(rows: SparseRows) -> float:
+    """Bound the error of a product of A'A, or of A'A - B'B, with a vector of length one."""
+    return 4.0 * gamma(sum(rows.shape) + rows.shape[1]) * rows.all_energy
 
 
 def sparse_shrink(
@@ -107,8 +117,8 @@ def sparse_shrink(
 
     The ledger is about P, so its shrinkage is the cut and says nothing of what P missed.
     """
-    P = simultaneous_iteration(rows, sketch_size + 1, n_power_iterations, rng)
-    return dense_shrink(Memory.empty(P.shape[1], precision(P), sketch_size), P)
+    P, excess = simultaneous_iteration(rows, sketch_size + 1, n_power_iterations, rng)
+    return dense_shrink(Memory.empty(P.shape[1], sketch_size), P).allowing(excess)
 
 
 def dense_shrink(memory: Memory, rows: Array, probe_seed: int | None = None) -> Memory:
@@ -177,30 +187,33 @@ def boosted_sparse_shrink(task: SparseTask) -> tuple[Memory, int]:
     """
     rows, total = task.rows, task.rows.squared_norm
     n_power_iterations, spent, number = task.n_power_iterations, 0.0, task.n_tries
+    # Whoever made the rows could not know what verifies them.
+    direction = stream(task.seed, "digest", number).standard_normal((1, rows.shape[1]))
+    found = digest(rows.products(like(direction, rows.sparse.data)))
+    noise = product_error(rows)
     for number in range(task.n_tries + 1, task.n_tries + task.max_tries + 1):
         rng = stream(task.seed, "sparse directions", number)
         shrunk = sparse_shrink(rows, task.sketch_size, n_power_iterations, rng)
-        lost = max(total - squared_norm(shrunk.matrix), 0.0)
+        lost = max(total - squared_norm(shrunk.matrix), 0.0) + 2.0 * rows.squared_norm_error
         if not task.boosted or lost <= max(NEGLIGIBLE * total, SMALLEST_TOTAL):
             return _flushed(task, shrunk, lost, shrunk.ledger.kept_loss, 0.0), number
         # The loss that the lemma allows; C is what was lost, over half of that.
         allowed = lost / (SPARSE_SHRINK_LOSS * (task.sketch_size + 1))
-        # Over all tries these sum to less than the whole (pi^2 / 12 of it).
-        chance = task.failure_probability / (2 * number**2)
+        # Over all tries, and all reads between them, these sum to less than the whole.
         verdict = verify_spectral(
             _loss_products(rows, shrunk.matrix, allowed / 2),
             rows.shape[1],
-            chance,
-            stream(task.seed, "sparse verification", number),
+            shared_chance(task.failure_probability, number, task.n_reads),
+            stream(task.seed, f"sparse verification of {found.hex()}", number),
         )
-        spent += chance
+        spent += task.failure_probability / (2 * number**2)
         if verdict.accepted:
             break
         n_power_iterations = 2 * n_power_iterations + 1
     else:
         if len(rows) <= EXACT_ROWS:
             return _shrunk_exactly(task), number
-    bound = min(verdict.upper * allowed / 2, lost)
+    bound = min(verdict.upper * allowed / 2 + noise, lost)
     estimate = min(max(verdict.estimate * allowed / 2, shrunk.ledger.kept_loss), bound)
     # The lost mass is a bound without any luck.
     return _flushed(task, shrunk, bound, estimate, spent if bound < lost else 0.0), number
@@ -211,19 +224,17 @@ def _flushed(
 ) -> Memory:
     """Return what a flush kept, with a ledger that is about all rows of the buffer."""
     rows = task.rows
-    eps = float(np.finfo(np.float64).eps)
     ledger = replace(
         shrunk.ledger,
         squared_norm=rows.squared_norm,
         shrinkage=bound,
         largest_loss=estimate,
-        allowance=shrunk.ledger.allowance + rounding_allowance(eps, rows.center_energy),
         failure_probability=spent,
         n_shrinks=0,
+        mass_error=rows.squared_norm_error,
     )
     return replace(
         shrunk,
-        matrix=cast(shrunk.matrix, rows.dtype),
         ledger=ledger,
         image=probe_image(rows, task.seed) if task.probes else None,
         probe_seed=task.seed,
@@ -233,7 +244,7 @@ def _flushed(
 def _shrunk_exactly(task: SparseTask) -> Memory:
     """Return the shrink through the Gram matrix of the rows, which needs no verification."""
     rows = task.rows
-    empty = Memory.empty(rows.shape[1], rows.dtype, task.sketch_size)
+    empty = Memory.empty(rows.shape[1], task.sketch_size)
     empty = empty.beside(like(empty.eigenvalues, rows.sparse.data))
     shrunk = compress(empty, empty.matrix, rows, _exact(None), _no_scratch)
     return _flushed(task, shrunk, shrunk.ledger.shrinkage, shrunk.ledger.kept_loss, 0.0)
@@ -253,7 +264,7 @@ def _loss_products(rows: SparseRows, matrix: Array, scale: float) -> Callable[[A
 def _exact(probe_seed: int | None) -> Settings:
     return Settings(
         route="exact",
-        shrink=shrink_uniform,
+        shrink=_uniform,
         max_sketch_size=0,
         tol=None,
         certify=False,
@@ -261,6 +272,10 @@ def _exact(probe_seed: int | None) -> Settings:
         seed=0 if probe_seed is None else probe_seed,
         probes=probe_seed is not None,
     )
+
+
+def _uniform(eigenvalues: Array, size: int, losses: Losses) -> tuple[Array, float]:
+    return shrink_uniform(eigenvalues, size)
 
 
 def _no_scratch(n_rows: int) -> Array:

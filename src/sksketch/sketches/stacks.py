@@ -7,6 +7,7 @@ solvers see only the methods that both have.
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -15,13 +16,18 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import (
-    add_product,
+    NORM_ERROR,
     aligned_empty,
+    double_product,
+    double_products,
     eigh_descending,
     gram,
-    nystrom_rows,
+    norm_error,
+    nystrom,
     orthonormal_columns,
+    orthonormal_parts,
     orthonormal_rows,
+    squared_norm,
 )
 from sksketch.arrays.namespace import (
     cast,
@@ -32,17 +38,14 @@ from sksketch.arrays.namespace import (
     on_device,
     precision,
     squared_norms,
+    to_numpy,
 )
+from sksketch.arrays.rounding import gamma, perturbed_gram, single_error
 from sksketch.arrays.sparse import SparseRows, whole_lines
-from sksketch.sketches.ledger import ROUNDING_FACTOR, rounding_allowance
 from sksketch.sketches.loss_products import CheapProducts, LossOperator, loss_products
 
 # A cold start looks at this many sketch sizes of rows first.
 WARM_UP = 3
-
-# Roundings, of the largest eigenvalue, in a projection of so many rows in single precision. One or
-# two are common; they grow with the rows where one of them is much heavier than all others.
-SINGLE_ROUNDINGS, SINGLE_ROWS = 16.0, 1 << 14
 
 # Squared norms whose squares are far from the ends of single precision.
 MODERATE = 1e-10, 1e10
@@ -53,6 +56,10 @@ SMALLEST_SQUARE = 1e-300
 # The Gram matrix resolves directions down to about 1e-5 of the largest singular value.
 GRAM_RESOLUTION = 1e-10
 
+# A Gram matrix is computed, where it should be known, once it may be off by so many times what a
+# computed one is off by.
+LARGEST_SKEW = 8.0
+
 # A cold start with sparse rows makes one more product with P'P for each of these numbers of
 # columns: the more there are, the further are chance directions from the right ones.
 MANY_COLUMNS = 10_000, 100_000
@@ -61,29 +68,22 @@ MANY_COLUMNS = 10_000, 100_000
 class Projection(NamedTuple):
     """The rows Z = Y'P for an orthonormal Y: Z'Z is never above P'P, but for roundings.
 
-    ``roundings`` is how many of them, of the largest eigenvalue, to allow for.
+    In float64. ``error`` bounds the norm of what Z is off by and ``excess`` how far Z'Z may be
+    above P'P for other reasons; ``measured`` says whether the error is only a measured one.
     """
 
     rows: Array
-    roundings: float = ROUNDING_FACTOR
-
-    @property
-    def eps(self) -> float:
-        """Size of a rounding."""
-        return float(np.finfo(precision(self.rows)).eps)
+    error: float
+    excess: float = 0.0
+    measured: bool = False
 
     def allowance(self, largest: float) -> float:
-        """Return the error to allow for, with that largest eigenvalue of Z'Z."""
-        return rounding_allowance(self.eps, largest, self.roundings)
+        """Return what to allow for, with that largest eigenvalue of Z'Z."""
+        return perturbed_gram(math.sqrt(largest), self.error) + self.excess
 
     def gram(self) -> Array:
         """Return Z Z'."""
         return gram(self.rows)
-
-    def combined(self, C: Array, dtype: np.dtype[Any]) -> Array:
-        """Return C Z in a precision in which its rows can be orthogonal."""
-        product: Array = cast(C, dtype) @ cast(self.rows, dtype)
-        return product
 
 
 class DenseStack:
@@ -99,6 +99,8 @@ class DenseStack:
         Orthogonal rows.
     eigenvalues : array of shape (n_kept,)
         Their squared lengths.
+    skew : float
+        Bound on the norm of what the Gram matrix of the kept rows has beside these.
     rows : array of shape (n_rows, n_features)
         New rows.
     total : float
@@ -114,53 +116,79 @@ class DenseStack:
         self,
         kept: Array,
         eigenvalues: Array,
+        skew: float,
         rows: Array,
         total: float,
         scratch: Callable[[int], Array],
     ) -> None:
         self.kept, self.rows = kept, rows
+        self.digest = b""
         self.n_features = rows.shape[1]
         self.n_rows = len(kept) + len(rows)
         self.squared_norm = total
-        self._eigenvalues = eigenvalues
+        self._eigenvalues, self._skew = eigenvalues, skew
         self._scratch = scratch
 
     @functools.cached_property
     def matrix(self) -> Array:
-        """P itself."""
-        both: Array = joined([self.kept, self.rows])
+        """P itself, in float64."""
+        both: Array = joined([self.kept, cast(self.rows, np.float64)])
         return both
 
+    @property
+    def squared_norm_error(self) -> float:
+        """Bound on the error of ``squared_norm``."""
+        return norm_error(self.rows) * self.squared_norm
+
+    @property
+    def gram_error(self) -> float:
+        """Bound on the norm of the error of `gram`."""
+        rounding = gamma(self.n_features + 2) * self.squared_norm
+        return rounding if self._measures else rounding + self._skew
+
+    @property
+    def _measures(self) -> bool:
+        """Whether the Gram matrix of the kept rows has to be computed.
+
+        Their eigenvalues stand for it, which passes the error of one shrink on to the next; after
+        a few it would outgrow the others.
+        """
+        fresh = gamma(self.n_features + 2) * self.squared_norm
+        return on_device(self.rows) or self._skew > LARGEST_SKEW * fresh
+
     def gram(self) -> Array:
-        """Return P P'; the part of the kept rows is diagonal and, in float64, known."""
+        """Return P P' in float64; the part of the kept rows is diagonal and, mostly, known."""
         n_kept = len(self.kept)
-        if on_device(self.rows) or self.rows.dtype != np.float64 or not n_kept:
-            return gram(self.matrix)
+        if on_device(self.rows) or not n_kept:
+            return gram(self.matrix if n_kept else self.rows)
         G = np.empty((self.n_rows, self.n_rows))
-        G[:n_kept, :n_kept] = np.diag(self._eigenvalues)
-        G[n_kept:, n_kept:] = self.rows @ self.rows.T
-        cross = self.kept @ self.rows.T
+        G[:n_kept, :n_kept] = gram(self.kept) if self._measures else np.diag(self._eigenvalues)
+        G[n_kept:, n_kept:] = gram(self.rows)
+        cross = double_products(self.kept, self.rows)
         G[:n_kept, n_kept:] = cross
         G[n_kept:, :n_kept] = cross.T
         return G
 
-    def combined(self, C: Array) -> Array:
-        """Return C P."""
-        C, n_kept = cast(C, precision(self.rows)), len(self.kept)
-        product: Array = C[:, :n_kept] @ self.kept
-        return add_product(product, C[:, n_kept:], self.rows)
+    def combined(self, C: Array) -> tuple[Array, float]:
+        """Return C P in float64, and a bound on the norm of its error."""
+        C, n_kept = cast(C, np.float64), len(self.kept)
+        product = double_product(C[:, n_kept:], self.rows)
+        if n_kept:
+            product += C[:, :n_kept] @ self.kept
+        error = gamma(self.n_rows + 4) * math.sqrt(squared_norm(C) * self.squared_norm)
+        return product, error
 
     def start(self, size: int) -> Array:
         """Return unit rows to start from: the kept ones, or directions of the first rows."""
         if len(self.kept) >= size:
             return unit_rows(self.kept)
-        P = joined([self.kept, self.rows[: WARM_UP * size]])
+        P = joined([self.kept, cast(self.rows[: WARM_UP * size], np.float64)])
         # A few more than will be kept: what is lost in the first block no later one brings back.
         wanted = size + size // 3
         spectrum, U = eigh_descending(gram(P), wanted)
         # They come largest first.
         n_clear = np.count_nonzero(spectrum[:wanted] > GRAM_RESOLUTION * max(spectrum[0], 0.0))
-        first = unit_rows(cast(U[:, :n_clear].T, precision(P)) @ P)
+        first = unit_rows(U[:, :n_clear].T @ P)
         return first if len(self.kept) else self._improved(first)
 
     def _improved(self, directions: Array) -> Array:
@@ -173,30 +201,41 @@ class DenseStack:
         """Return how many directions cost no more than so many."""
         return n_directions
 
-    def project(self, start: Array, cheap: bool) -> Iterator[Projection]:
-        """Yield Y'P where Y spans P ``start'``: a cheap one if wanted, then in full precision."""
+    def project(self, start: Array, fresh: Array, cheap: bool) -> Iterator[Projection]:
+        """Yield Y'P where Y spans P times all directions: a cheap one if wanted, then in float64.
+
+        The kept rows carry all that came before, so their part is in float64 in either case.
+        """
         n_kept = len(self.kept)
         kept, rows = self._single
-        T = joined([start @ kept.T, (rows @ start.T).T], axis=1)
-        if cheap and precision(self.rows) == np.float64 and self._single_scale == 1.0:
-            Y = orthonormal_rows(T)
-            Z = Y[:, n_kept:] @ rows
-            Z += Y[:, :n_kept] @ kept
-            yield Projection(Z, single_roundings(self.n_rows))
-        Y = orthonormal_rows(cast(T, precision(self.rows)))
-        Z = Y[:, n_kept:] @ self.rows
+        directions = joined([start, like(fresh, start)])
+        T = joined([directions @ kept.T, (rows @ directions.T).T], axis=1)
+        self.digest = digest(T[len(start) :])
+        if cheap and self._single_scale == 1.0:
+            Y_kept, Y_rows = orthonormal_parts(T, n_kept)
+            Z = cast(Y_rows @ rows, np.float64)
+            error = single_error(len(rows)) * math.sqrt(squared_norm(Z))
+            Z += Y_kept @ self.kept
+            yield Projection(Z, error, measured=True)
+        Y = orthonormal_rows(cast(T, np.float64))
+        Z = double_product(Y[:, n_kept:], self.rows)
         Z += Y[:, :n_kept] @ self.kept
-        yield Projection(Z)
+        yield Projection(Z, gamma(self.n_rows + 4 * len(Y)) * math.sqrt(len(Y) * self.squared_norm))
 
     def loss_operators(self, matrix: Array, lost: float) -> Iterator[LossOperator]:
         """Yield products with P'P - B'B for B = ``matrix``: the cheap ones, then the exact."""
         scale = self._single_scale**2
         cheap = CheapProducts(self.kept, self._single[1], matrix, scale)
-        yield LossOperator(cheap, 1.0 / scale, lambda: cheap.noise() / scale)
+        yield LossOperator(cheap, 1.0 / scale, lambda: cheap.noise() / scale, measured=True)
         # Divided by its trace the matrix has norm at most one: no overflow, no underflow.
         lost = max(lost, SMALLEST_SQUARE)
         apply = loss_products(self.kept, self.rows, matrix, 1.0 / lost)
-        yield LossOperator(apply, lost)
+        yield LossOperator(apply, lost, lambda: self.noise)
+
+    @property
+    def noise(self) -> float:
+        """Bound on the error of a product with P'P - B'B in float64."""
+        return 4.0 * gamma(self.n_rows + self.n_features) * self.squared_norm
 
     @functools.cached_property
     def _single_scale(self) -> float:
@@ -236,6 +275,23 @@ class SparseStack:
         self.n_features = rows.shape[1]
         self.n_rows = len(dense) + len(rows)
         self.squared_norm = total
+        self.digest = b""
+
+    @functools.cached_property
+    def _energy(self) -> float:
+        """Squared norm of all that products add up, which may cancel around a centre."""
+        dense = squared_norm(self.dense) if len(self.dense) else 0.0
+        return dense + self.rows.all_energy
+
+    @property
+    def squared_norm_error(self) -> float:
+        """Bound on the error of ``squared_norm``."""
+        return NORM_ERROR * self.squared_norm + self.rows.squared_norm_error
+
+    @property
+    def gram_error(self) -> float:
+        """Bound on the norm of the error of `gram`."""
+        return gamma(2 * self.n_features + 8) * 4.0 * self._energy
 
     def gram(self) -> Array:
         """Return P P'."""
@@ -247,14 +303,15 @@ class SparseStack:
         G[n_dense:, :n_dense] = G[:n_dense, n_dense:].T
         return G
 
-    def combined(self, C: Array) -> Array:
-        """Return C P."""
+    def combined(self, C: Array) -> tuple[Array, float]:
+        """Return C P in float64, and a bound on the norm of its error."""
         n_dense = len(self.dense)
+        C = cast(C, np.float64)
         total = self.rows.combined(C[:, n_dense:])
         if n_dense:
-            total += C[:, :n_dense] @ cast(self.dense, np.float64)
-        combined: Array = cast(total, self.rows.dtype)
-        return combined
+            total += C[:, :n_dense] @ self.dense
+        error = 2.0 * gamma(self.n_rows + 8) * math.sqrt(squared_norm(C) * self._energy)
+        return total, error
 
     def start(self, size: int) -> Array:
         """Return the dense rows at unit length; where they are too few, chance has to do."""
@@ -264,8 +321,10 @@ class SparseStack:
         """Return how many directions cost no more than so many."""
         return whole_lines(n_directions, 2)
 
-    def project(self, start: Array, cheap: bool) -> Iterator[Projection]:
-        """Yield Y'P where Y spans P (P'P)^k ``start'``, with k larger in a cold start."""
+    def project(self, start: Array, fresh: Array, cheap: bool) -> Iterator[Projection]:
+        """Yield Y'P where Y spans P (P'P)^k times all directions, with k larger in a cold start."""
+        self.digest = self.rows_digest(fresh[:1])
+        start = joined([start, like(fresh, start)])
         # Divided by its trace P'P has norm at most one, so squares of products do not overflow.
         # Directions may be rough, so half the memory traffic will do until the last product.
         single = MODERATE[0] < self.squared_norm < MODERATE[1]
@@ -278,18 +337,31 @@ class SparseStack:
         V = cast(V, np.float64)
         W = self._normal(V)
         W /= self.squared_norm
-        yield Projection(float(np.sqrt(self.squared_norm)) * nystrom_rows(V, W))
+        error = math.sqrt(V.shape[1]) * self.noise / self.squared_norm
+        Z, excess = nystrom(V, W, error)
+        Z = Z * math.sqrt(self.squared_norm)
+        yield Projection(Z, 0.0, excess * self.squared_norm)
+
+    def rows_digest(self, direction: Array) -> bytes:
+        """Return a digest of the images of all rows along a random direction."""
+        images = self.rows.products(like(direction, self.rows.sparse.data, np.float64))
+        return digest(images)
+
+    @property
+    def noise(self) -> float:
+        """Bound on the error of a product with P'P - B'B in float64."""
+        return 4.0 * gamma(self.n_rows + 2 * self.n_features) * self._energy
 
     def loss_operators(self, matrix: Array, lost: float) -> Iterator[LossOperator]:
         """Yield products with P'P - B'B for B = ``matrix``."""
-        B, lost = cast(matrix, np.float64), max(lost, SMALLEST_SQUARE)
+        B, lost = matrix, max(lost, SMALLEST_SQUARE)
 
         def apply(W: Array) -> Array:
             image: Array = self._normal(_columns(W / lost, precision(W))).T[: len(W)]
             lost_image: Array = image - (W @ B.T / lost) @ B
             return lost_image
 
-        yield LossOperator(apply, lost)
+        yield LossOperator(apply, lost, lambda: self.noise)
 
     def _normal(self, V: Array) -> Array:
         """Return P'P V."""
@@ -303,9 +375,12 @@ class SparseStack:
 Stack = DenseStack | SparseStack
 
 
-def single_roundings(n_rows: int) -> float:
-    """Return how many roundings to allow for where so many rows are projected in float32."""
-    return SINGLE_ROUNDINGS * max(1.0, n_rows / SINGLE_ROWS)
+def digest(images: Array) -> bytes:
+    """Return a digest of numbers that depend on every entry of the rows, to the last bit.
+
+    Random numbers that are addressed by it can not be known before the rows are.
+    """
+    return hashlib.blake2b(to_numpy(images).tobytes(), digest_size=16).digest()
 
 
 def unit_rows(matrix: Array) -> Array:

@@ -13,6 +13,7 @@ from sksketch._typing import Array
 from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import cast, like, namespace, precision
 from sksketch.arrays.random import stream
+from sksketch.arrays.rounding import perturbed_gram, unit_roundoff
 from sksketch.arrays.rows import dense_chunks, squared_row_norms
 from sksketch.arrays.sparse import nonzero_rows
 from sksketch.low_rank import LowRankPlusRidge
@@ -109,7 +110,7 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         self.buffer_rows = buffer_rows
         self.seed = int(seed)
         self._buffer = RowBuffer(1)
-        self._first = Memory.empty(0, np.dtype(np.float64), first)
+        self._first = Memory.empty(0, first)
         self._second = FrequentDirections(
             self.sketch_size - first, correction="none", solver="exact"
         )
@@ -125,8 +126,12 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         else:
             n_new = self.buffer_rows - size
         self._buffer = RowBuffer(n_new).allocate(n_features, dtype)
-        self._first = Memory.empty(n_features, dtype, size)
+        self._first = Memory.empty(n_features, size)
         self._second._begin(n_features, dtype)
+
+    def _allow(self, amount: float) -> None:
+        self._cached = None
+        self._first = self._first.allowing(amount)
 
     def _take(self, rows: Any) -> None:
         self._cached = None
@@ -167,18 +172,23 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         # the second level after its own merge.
         self._second.merge(other._second)
         theirs = cast(other._first.matrix, self.dtype)
-        self._first = self._first.with_losses_of(replace(other._first, matrix=theirs))
+        rounded = cast(theirs, np.float64)
+        self._first = self._first.with_losses_of(replace(other._first, matrix=rounded))
+        if self.dtype == np.float32:
+            # To wait with rows in single precision, kept rows have to be rounded.
+            length = math.sqrt(squared_norm(rounded))
+            self._allow(perturbed_gram(length, 2.0 * unit_roundoff(np.float32) * length))
         self._take(cast(other._buffer.rows, self.dtype))
         self._take(theirs)
 
     # Reading
 
-    def _whole(self, extra: Any = None) -> Memory:
-        return self._read(extra)[0]
+    def _whole(self, extra: Any = None, allowance: float = 0.0) -> Memory:
+        return self._read(extra, allowance)[0]
 
-    def _read(self, extra: Any = None) -> tuple[Memory, Answer]:
+    def _read(self, extra: Any = None, allowance: float = 0.0) -> tuple[Memory, Answer]:
         if extra is not None:
-            return self._with_rows(extra)._read()
+            return self._with_rows(extra, allowance)._read()
         if self._cached is None:
             self._require_rows()
             first, removed = self._first, None
@@ -205,13 +215,13 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         total = memory.ledger.squared_norm
         rounding = memory.ledger.allowance
         given = float(second.eigenvalues.max(initial=0.0))
-        taken = min(first.ledger.shrinkage, first.lost_mass)
+        taken = min(first.ledger.shrinkage, first.lost_mass + first.mass_error)
         bound = max(given, taken) + rounding
         n_features = memory.matrix.shape[1]
-        trace = abs(total - squared_norm(memory.matrix)) / n_features
+        trace = (abs(total - squared_norm(memory.matrix)) - memory.mass_error) / n_features
         lengths = np.sqrt(memory.eigenvalues)[:, None]
         summary = LowRankPlusRidge(
-            (memory.matrix / lengths).astype(memory.matrix.dtype),
+            memory.matrix / lengths,
             memory.eigenvalues,
             ridge=self.initial_ridge,
             error_bound=bound,
@@ -221,7 +231,7 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         certificate = certify(
             memory.eigenvalues,
             lost=(0.0, taken + rounding),
-            lost_mass=first.lost_mass,
+            lost_mass=first.lost_mass + first.mass_error,
             allowance=given + rounding,
             spectral_error=(min(max(trace - rounding, 0.0), bound), bound),
             squared_norm=total,
@@ -275,7 +285,7 @@ class TwoLevelFrequentDirections(ShrinkSketch):
 def _stacked(first: Memory, second: Memory, sampled: bool) -> Memory:
     """Return the kept rows of both levels as one memory, with the loss of both."""
     rows = np.concatenate([first.matrix, second.matrix])
-    empty = Memory.empty(rows.shape[1], rows.dtype, max(len(rows), 1))
+    empty = Memory.empty(rows.shape[1], max(len(rows), 1))
     both = dense_shrink(empty, rows)
     # A'A is B'B and the removed rows. What the second level lost of these is all that is lost, if
     # it saw them all, and it is no more than there was to lose.
@@ -284,7 +294,7 @@ def _stacked(first: Memory, second: Memory, sampled: bool) -> Memory:
         second.ledger,
         squared_norm=first.ledger.squared_norm,
         shrinkage=lost if sampled else min(lost, second.ledger.shrinkage),
-        allowance=math.hypot(first.ledger.allowance, second.ledger.allowance)
-        + both.ledger.allowance,
+        allowance=first.ledger.allowance + second.ledger.allowance + both.ledger.allowance,
+        mass_error=first.ledger.mass_error,
     )
     return replace(both, ledger=ledger)

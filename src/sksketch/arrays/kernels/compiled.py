@@ -20,6 +20,53 @@ from sksketch.arrays.kernels.words import (
 
 
 @jit
+def center_rows_inplace(
+    out: Array, squares: Array, rows: Array, weights: Array, origin: Array, center: Array
+) -> None:
+    """Write ``sqrt(weights) * ((rows - origin) - center)`` to ``out``; add its squares by column.
+
+    Four rows at a time, since origin, centre and squares have to be read once for all of them.
+    """
+    n_rows, n_features = rows.shape
+    whole = n_rows // 4 * 4
+    for i in range(0, whole, 4):
+        a, b, c, d = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
+        to_a, to_b, to_c, to_d = out[i], out[i + 1], out[i + 2], out[i + 3]
+        wa, wb = np.sqrt(weights[i]), np.sqrt(weights[i + 1])
+        wc, wd = np.sqrt(weights[i + 2]), np.sqrt(weights[i + 3])
+        for j in range(n_features):
+            p, q = origin[j], center[j]
+            va, vb = ((a[j] - p) - q) * wa, ((b[j] - p) - q) * wb
+            vc, vd = ((c[j] - p) - q) * wc, ((d[j] - p) - q) * wd
+            to_a[j], to_b[j], to_c[j], to_d[j] = va, vb, vc, vd
+            squares[j] += (va * va + vb * vb) + (vc * vc + vd * vd)
+    for i in range(whole, n_rows):
+        row, target, root = rows[i], out[i], np.sqrt(weights[i])
+        for j in range(n_features):
+            value = ((row[j] - origin[j]) - center[j]) * root
+            target[j] = value
+            squares[j] += value * value
+
+
+@jit
+def column_sums_inplace(sums: Array, rows: Array, weights: Array, origin: Array) -> None:
+    """Add the sum of ``weights * (rows - origin)`` to ``sums``, in float64, four rows at a time."""
+    n_rows, n_features = rows.shape
+    whole = n_rows // 4 * 4
+    for i in range(0, whole, 4):
+        a, b, c, d = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
+        wa, wb, wc, wd = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+        for j in range(n_features):
+            p = origin[j]
+            first = wa * (a[j] - p) + wb * (b[j] - p)
+            sums[j] += first + (wc * (c[j] - p) + wd * (d[j] - p))
+    for i in range(whole, n_rows):
+        row, weight = rows[i], weights[i]
+        for j in range(n_features):
+            sums[j] += weight * (row[j] - origin[j])
+
+
+@jit
 def normal_csr_inplace(
     image: Array,
     pull: Array,

@@ -16,6 +16,24 @@ from array_api_compat import array_namespace, device
 from sksketch._typing import Array
 
 
+def center_rows_inplace(
+    out: Array, squares: Array, rows: Array, weights: Array, origin: Array, center: Array
+) -> None:
+    """Write ``sqrt(weights) * ((rows - origin) - center)`` to ``out``; add its squares by column.
+
+    All but ``rows`` and ``out`` are float64, and so are the differences. The first of them is a
+    rounding relative to itself, however far from zero rows and origin are.
+    """
+    centered = ((rows - origin) - center) * np.sqrt(weights)[:, None]
+    out[...] = centered
+    squares += (centered**2).sum(axis=0)
+
+
+def column_sums_inplace(sums: Array, rows: Array, weights: Array, origin: Array) -> None:
+    """Add the sum of ``weights * (rows - origin)`` to ``sums``, in float64."""
+    sums += weights @ (rows - origin)
+
+
 def normal_csr_inplace(
     image: Array,
     pull: Array,

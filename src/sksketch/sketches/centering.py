@@ -1,0 +1,302 @@
+"""The mean of a stream, and tiles of rows around the point that makes one pass enough.
+
+Let n rows of mean m have come before a tile of k rows with mean u. Moving the tile's rows by ::
+
+    c = m + (1 - r) (u - m),    r = sqrt(n / (n + k))
+
+gives rows whose Gram matrix is exactly what the scatter matrix around the mean grows by (see
+`Centered`). Everything here is counted from a fixed *origin*, one of the first rows, so that no
+number is large because rows are far from zero: x - origin is rounded relative to itself, and
+the sums are of such differences.
+
+What roundings are left changes the scatter matrix by no more than an allowance, which comes
+with every tile. If c is off by d, and the tile has weight k::
+
+    k |c' d' + d c'' + d d'|  <=  2 k |u - c| |d| + k |d|^2
+
+and an entry that is off by a rounding of itself adds `perturbed_gram`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.arrays.kernels import kernels
+from sksketch.arrays.linalg import squared_norm
+from sksketch.arrays.namespace import (
+    DEVICE_ENTRIES,
+    cast,
+    empty,
+    like,
+    namespace,
+    on_device,
+    precision,
+    to_numpy,
+    weighted_sum,
+)
+from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
+from sksketch.arrays.sparse import SparseRows
+
+# Roundings of a weight: a power, a product, a sum of many in pairs, and a root.
+WEIGHT_ROUNDINGS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class RunningMean:
+    """The weighted mean of rows as a sum around an origin, and what rounding did to it.
+
+    Parameters
+    ----------
+    weight : float
+        Sum of the weights.
+    origin : array of shape (n_features,)
+        A point near the rows, in float64: exact, since any will do.
+    total, carry : arrays of shape (n_features,)
+        The sum of ``weight * (row - origin)`` and what its last bits could not hold.
+    squares : array of shape (n_features,)
+        Squares of the rows around their mean, by column; NaN where they are not known.
+    error : float
+        Bound on the length of what ``total + carry`` is off by.
+    n_tiles : int
+        Tiles so far: each may have rounded ``weight`` once.
+    """
+
+    weight: float
+    origin: Array
+    total: Array
+    carry: Array
+    squares: Array
+    error: float = 0.0
+    n_tiles: int = 0
+
+    @classmethod
+    def empty(cls, n_features: int) -> RunningMean:
+        """Return the mean of no rows."""
+        origin, total, carry, squares = np.zeros((4, n_features))
+        return cls(0.0, origin, total, carry, squares)
+
+    @property
+    def from_origin(self) -> Array:
+        """The mean less the origin."""
+        return (self.total + self.carry) / self.weight if self.weight > 0 else 0.0 * self.total
+
+    @property
+    def value(self) -> Array:
+        """The mean."""
+        return self.origin + self.from_origin
+
+    @property
+    def _weight_error(self) -> float:
+        """Relative error of the weight; whole numbers add without any."""
+        exact = self.weight.is_integer() and self.weight < 2.0**53
+        return 0.0 if exact else gamma(self.n_tiles + WEIGHT_ROUNDINGS)
+
+    @property
+    def from_origin_error(self) -> float:
+        """Bound on the length of the error of `from_origin`."""
+        if self.weight == 0.0:
+            return 0.0
+        relative = gamma(4) + self._weight_error
+        return self.error / self.weight + relative * _length(self.from_origin)
+
+    def aged(self, factor: float) -> RunningMean:
+        """Return the mean after the weight of all rows was multiplied by ``factor``."""
+        if factor == 1.0:
+            return self
+        return replace(
+            self,
+            weight=self.weight * factor,
+            total=self.total * factor,
+            carry=self.carry * factor,
+            squares=self.squares * factor,
+            error=self.error * factor + gamma(WEIGHT_ROUNDINGS) * factor * _length(self.total),
+        )
+
+    def grown(
+        self, weight: float, sums: Array, squares: Array, error: float, n_tiles: int = 1
+    ) -> RunningMean:
+        """Return the mean with ``sums`` of differences to the origin added."""
+        total = self.total + sums
+        # What the sum could not hold (Knuth's two-sum).
+        shifted = total - self.total
+        rest = (self.total - (total - shifted)) + (sums - shifted)
+        return replace(
+            self,
+            weight=self.weight + weight,
+            total=total,
+            carry=self.carry + rest,
+            squares=self.squares + squares,
+            error=self.error + error,
+            n_tiles=self.n_tiles + n_tiles,
+        )
+
+    def merged(self, other: RunningMean) -> tuple[RunningMean, Array, float]:
+        """Return the mean of both, the step between the two means, and its error."""
+        apart = other.origin - self.origin
+        gap = (other.from_origin - self.from_origin) + apart
+        rounding = gamma(3) * (_length(apart) + _length(other.from_origin) + _length(gap))
+        error = self.from_origin_error + other.from_origin_error + rounding
+        if self.weight == 0.0 or other.weight == 0.0:
+            return (other if self.weight == 0.0 else self), gap, error
+        share = self.weight * other.weight / (self.weight + other.weight)
+        sums = (other.total + other.carry) + other.weight * apart
+        moved = other.error + other.weight * rounding
+        squares = other.squares + share * gap**2
+        return self.grown(other.weight, sums, squares, moved, other.n_tiles + 1), gap, error
+
+
+class Tile(NamedTuple):
+    """Rows for a sketch, the mean with them, and what rounding may have done to the scatter."""
+
+    rows: Any
+    mean: RunningMean
+    allowance: float
+
+
+def centered_tile(
+    mean: RunningMean, tile: Any, weights: Array, ages: Array, out: Array | None = None
+) -> Tile:
+    """Return the rows of a tile for a sketch of the scatter matrix.
+
+    Parameters
+    ----------
+    mean : RunningMean
+        Of the rows before, as old as they are once the last row of the tile has come.
+    tile : array or SparseRows
+        Rows.
+    weights, ages : arrays of shape (n_rows,)
+        Each row is scaled by the root of its weight; its age, which a sketch deals with itself,
+        counts in the mean.
+    out : array, optional
+        Room for the rows; it may be the tile itself.
+    """
+    current = weights * ages
+    gained = float(current.sum())
+    if gained == 0.0:
+        # Still so many rows: they age the earlier ones.
+        zeros = tile.scaled(0.0 * weights) if isinstance(tile, SparseRows) else 0 * tile
+        return Tile(zeros, mean, 0.0)
+    if isinstance(tile, SparseRows):
+        return _sparse_tile(mean, tile, weights, current, gained)
+    if mean.weight == 0.0 and not mean.origin.any():
+        mean = replace(mean, origin=_middle_row(tile))
+    sums = _column_sums(tile, current, mean.origin)
+    center = _center(mean, sums, gained)
+    rows, squares = _moved(tile, weights, mean.origin, center, out)
+    energy = float(squares.sum())
+    if (ages != 1.0).any():
+        squares = _column_sums(rows, ages, 0.0 * center, squared=True)
+    length = math.sqrt(energy)
+    spread = length + math.sqrt(float(weights.sum())) * _length(center)
+    error = gamma(len(tile) + 12) * math.sqrt(gained) * spread
+    entries = unit_roundoff() * spread + (gamma(5) + unit_roundoff(precision(rows))) * length
+    allowance = _center_allowance(mean, sums, gained, center, error)
+    allowance += perturbed_gram(length, entries)
+    return Tile(rows, mean.grown(gained, sums, squares, error), allowance)
+
+
+def _sparse_tile(
+    mean: RunningMean, tile: SparseRows, weights: Array, current: Array, gained: float
+) -> Tile:
+    """Return sparse rows with a centre that is left to their products to subtract."""
+    plain = tile.weighted_sum(current)
+    sums = plain - gained * mean.origin
+    step = _center(mean, sums, gained)
+    center = mean.origin + step
+    stored = math.sqrt(squared_norm(tile.scaled(np.sqrt(weights)).sparse.data[None]))
+    spread = stored + math.sqrt(gained) * _length(mean.origin)
+    error = gamma(len(tile) + 12) * math.sqrt(gained) * spread
+    rows = SparseRows(tile.sparse, np.ones(len(tile)), center)
+    allowance = 0.0
+    if (weights != 1.0).any():
+        rows = rows.scaled(np.sqrt(weights))
+        away = stored + math.sqrt(float(weights.sum())) * _length(center)
+        entries = (gamma(4) + unit_roundoff(rows.dtype)) * away
+        allowance = perturbed_gram(away, entries)
+    allowance += _center_allowance(mean, sums, gained, step, error, _length(center))
+    squares = tile.squared().weighted_sum(current) - center * (2.0 * plain - gained * center)
+    return Tile(rows, mean.grown(gained, sums, np.maximum(squares, 0.0), error), allowance)
+
+
+def _center(mean: RunningMean, sums: Array, gained: float) -> Array:
+    """Return c less the origin."""
+    root = math.sqrt(mean.weight / (mean.weight + gained))
+    own = sums / gained
+    moved: Array = own + root * (mean.from_origin - own)
+    return moved
+
+
+def _center_allowance(
+    mean: RunningMean, sums: Array, gained: float, center: Array, error: float, far: float = 0.0
+) -> float:
+    """Bound what a centre that is not quite c does to the scatter matrix.
+
+    ``error`` is that of the sums, ``far`` the length of the centre where it is counted from zero.
+    """
+    own = sums / gained
+    root = math.sqrt(mean.weight / (mean.weight + gained))
+    apart = own - mean.from_origin
+    weights = mean._weight_error + gamma(WEIGHT_ROUNDINGS)
+    off = root * mean.from_origin_error + (1.0 - root) * error / gained
+    off += gamma(8) * (_length(own) + _length(center)) + unit_roundoff() * far
+    off += weights * root * _length(apart)
+    return 1.01 * gained * (2.0 * _length(own - center) + off) * off
+
+
+def _middle_row(tile: Array) -> Array:
+    """Return the row that is nearest to the mean of all of them.
+
+    A row, so that columns which never change are zero around it.
+    """
+    double = cast(tile, np.float64)
+    xp = namespace(double)
+    apart = double - xp.mean(double, axis=0)
+    nearest = int(xp.argmin(xp.sum(apart * apart, axis=1)))
+    return np.array(to_numpy(double[nearest]))
+
+
+def _column_sums(rows: Array, weights: Array, origin: Array, squared: bool = False) -> Array:
+    """Return the sum of ``weights * (rows - origin)``, or of squares, in float64."""
+    if not on_device(rows):
+        sums = np.zeros(rows.shape[1])
+        source = np.square(rows, dtype=np.float64) if squared else rows
+        kernels().column_sums_inplace(sums, np.ascontiguousarray(source), weights, origin)
+        return sums
+    total = np.zeros(rows.shape[1])
+    for part in _parts(rows):
+        moved = cast(rows[part], np.float64) - like(origin, rows)
+        total += weighted_sum(moved * moved if squared else moved, weights[part])
+    return total
+
+
+def _moved(
+    tile: Array, weights: Array, origin: Array, center: Array, out: Array | None
+) -> tuple[Array, Array]:
+    """Return the tile's rows around the centre, with their weights, and their squares by column."""
+    squares = np.zeros(tile.shape[1])
+    if not on_device(tile):
+        out = np.empty(tile.shape, tile.dtype) if out is None else out
+        kernels().center_rows_inplace(out, squares, tile, weights, origin, center)
+        return out, squares
+    rows = empty(tile.shape, tile, precision(tile))
+    for part in _parts(tile):
+        moved = (cast(tile[part], np.float64) - like(origin, tile)) - like(center, tile)
+        moved = moved * like(np.sqrt(weights[part])[:, None], tile)
+        squares += weighted_sum(moved * moved, np.ones(len(moved)))
+        rows[part] = cast(moved, precision(tile))
+    return rows, squares
+
+
+def _parts(rows: Array) -> list[slice]:
+    """Return stretches of rows on a device that are few enough to be made float64."""
+    step = max(1, DEVICE_ENTRIES // max(int(rows.shape[1]), 1))
+    return [slice(start, start + step) for start in range(0, len(rows), step)]
+
+
+def _length(vector: Array) -> float:
+    return float(np.linalg.norm(vector)) * (1.0 + 1e-9)
