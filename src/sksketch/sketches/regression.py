@@ -225,7 +225,12 @@ class Regression(Sketch):
         made = cls(bare.fresh(), centered=meta["centered"])
         made.sketch = sketch
         if meta["has_targets"]:
-            made._cross = CrossMoments.from_state(state.inner("cross"))
+            cross = state.inner("cross")
+            # What the first version of these states did not say about their rounding.
+            known: dict[str, Any] = {}
+            if cross.version < CrossMoments.version:
+                known = {"squared_norm": sketch.squared_norm, "n_rows": sketch.n_rows_seen}
+            made._cross = CrossMoments.from_state(cross, **known)
         if sketch.n_features is not None:
             shape = (meta["n_targets"],) if meta["n_targets"] else ()
             made._follow(shape if meta["has_targets"] else None)
