@@ -33,7 +33,7 @@ from sksketch.arrays.kernels.layout import (
     USED,
     T,
 )
-from sksketch.arrays.kernels.losses import loss_slope, loss_value, step_weights
+from sksketch.arrays.kernels.losses import loss_slope, loss_value, note_reach, step_weights
 from sksketch.arrays.kernels.shrink_buffer import shrink_buffer
 from sksketch.arrays.kernels.shrink_maps import flush, node_of
 
@@ -155,7 +155,7 @@ def learn_rows(
         if weight == 0.0:
             continue
         counters[T] += 1
-        limit = sums[LIMIT]
+        limit = before = sums[LIMIT]
         z = min(max(raw, -limit), limit)
         sums[LOSS] += weight * loss_value(loss, z, y, knee)
         if grows:
@@ -168,6 +168,7 @@ def learn_rows(
             norm2 += data[p] * data[p]
         if norm2 == 0.0 or (slope == 0.0 and over == 0.0):
             continue
+        note_reach(sums, norm2, over, slope, before, limit)
         mu, eta = step_weights(loss, counters[T], limit, knee, grows)
         c = math.sqrt((mu + eta) * weight) * slope
         if sums[ALPHA] == 0.0:
