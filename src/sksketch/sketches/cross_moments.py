@@ -1,4 +1,4 @@
-"""The cross moment A'b of rows and targets, exact, around their means or not."""
+"""The cross moment A'b of rows and targets, around their means or not, and its rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sketch of the rows beside the exact cross moment with their targets: all that ridge needs."""
+"""A sketch of the rows beside their cross moment with targets, not sketched: all ridge needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LINEAR: dict[str, type[LinearSketch]] = {
 
 
 class Regression(Sketch):
-    """Remember rows through a sketch, and their products with targets exactly.
+    """Remember rows through a sketch, and their products with targets as they are.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class Regression(Sketch):
         return self.sketch._answer(extra)
 
     def _plan(self) -> str:
-        return f"{self.sketch.plan()} The cross moment with the targets is exact."
+        return f"{self.sketch.plan()} The cross moment with the targets is not sketched."
 
     def state(self) -> State:
         """Return the states of the sketch and of the cross moment."""
