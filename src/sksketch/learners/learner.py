@@ -69,9 +69,14 @@ def can_leave(reaches: Array, norm: float) -> bool:
     return norm > 0.0 and norm * float(reaches.max()) > 1.0
 
 
+def rounded_up(bound: float) -> float:
+    """Return a bound with the rounding of its sums, ``inf`` if a learner has diverged."""
+    return math.inf if math.isnan(bound) else float(bound * (1.0 + 1e-9))
+
+
 def saved_sums(state: State, version: int) -> Array:
     """Return the sums of a state; those of version 1 do not know how far the rows reached."""
     state.require(version)
     if state.version < 2:
-        return np.append(state.array("sums", layout.REACH), [math.inf, math.inf])
+        return np.append(state.array("sums", layout.REACH), [math.inf, math.inf, 0.0])
     return state.array("sums", layout.N_SUMS)

@@ -11,7 +11,8 @@ from sksketch._typing import Array
 from sksketch.arrays.kernels import layout, online_kernels
 from sksketch.arrays.linalg import aligned_empty
 from sksketch.exceptions import StateFormatError
-from sksketch.learners.learner import OnlineLearner, can_leave, loss_meta, loss_of, saved_sums
+from sksketch.learners import learner as base
+from sksketch.learners.learner import OnlineLearner, loss_meta, loss_of
 from sksketch.learners.losses import Loss
 from sksketch.learners.vocabulary import NumberedRows, grown
 from sksketch.persistence import State
@@ -246,15 +247,14 @@ class SketchedNewton(OnlineLearner):
         gradient. mu of the squared loss needs that of the prediction and the target alone.
         """
         sums = self._sums
-        if not within and can_leave(sums[layout.REACH :], norm):
+        if not within and base.can_leave(sums[layout.REACH : layout.SPAN], norm):
             return math.inf
         bound = 0.5 * (sums[layout.RIDGE] * norm**2 + sums[layout.STEPS]) + sums[layout.SLACK]
         if self.robust:
             cuts, lengths, squares = sums[layout.DRIFT : layout.DRIFT + 3]
             away = squares + 2.0 * norm * lengths + norm**2 * cuts
             bound += 0.25 * (away if radius is None else radius**2 * cuts)
-        # Rounding of the sums, which are of positive numbers.
-        return float(bound * (1.0 + 1e-9))
+        return base.rounded_up(bound)
 
     def state(self) -> State:
         """Return the features' rows, the cache, the pending rows and the table, as they are."""
@@ -329,7 +329,7 @@ class SketchedNewton(OnlineLearner):
             fraction=meta["fraction"],
             width=meta["width"],
         )
-        learner._counters[:], learner._sums[:] = a["counters"], saved_sums(state, cls.version)
+        learner._counters[:], learner._sums[:] = a["counters"], base.saved_sums(state, cls.version)
         n_known, n_cached, n_pending = len(a["rows"]), len(a["cache"]), len(a["pend_slot"])
         for name, length in (("place", n_known), ("cache_pending", n_cached), ("rows", n_known)):
             state.array(name, length, None)

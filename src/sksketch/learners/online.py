@@ -11,7 +11,14 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.kernels import layout, online_kernels
 from sksketch.arrays.random import stream
-from sksketch.learners.learner import OnlineLearner, can_leave, loss_meta, loss_of, saved_sums
+from sksketch.learners.learner import (
+    OnlineLearner,
+    can_leave,
+    loss_meta,
+    loss_of,
+    rounded_up,
+    saved_sums,
+)
 from sksketch.learners.losses import Loss
 from sksketch.learners.vocabulary import NumberedRows, grown
 from sksketch.persistence import State
@@ -149,7 +156,7 @@ class Diagonal(_Unbuffered):
         sums, t = self._sums, self._counters[layout.T]
         growth = np.sqrt(self._G).sum() if self.adaptive else self.ridge * (math.sqrt(t) - 1.0)
         bound = sums[layout.RIDGE] * norm**2 + sums[layout.STEPS] + radius**2 * max(growth, 0.0)
-        return float(0.5 * bound * (1.0 + 1e-9))
+        return rounded_up(0.5 * bound)
 
     def _options(self) -> dict[str, Any]:
         return {"adaptive": self.adaptive}
@@ -188,10 +195,10 @@ class FullNewton(_Unbuffered):
     ) -> float:
         """Return a bound of the regret against any weights up to that norm."""
         sums = self._sums
-        if not within and can_leave(sums[layout.REACH :], norm):
+        if not within and can_leave(sums[layout.REACH : layout.SPAN], norm):
             return math.inf
         bound = 0.5 * (sums[layout.RIDGE] * norm**2 + sums[layout.STEPS]) + sums[layout.SLACK]
-        return float(bound * (1.0 + 1e-9))
+        return rounded_up(bound)
 
 
 class ProjectedNewton(_Unbuffered):

@@ -29,6 +29,7 @@ from sksketch.arrays.kernels.layout import (
     NOW,
     RIDGE,
     SLACK,
+    SPAN,
     STEPS,
     USED,
     T,
@@ -177,6 +178,9 @@ def learn_rows(
         alpha = sums[ALPHA]
         squares = solve_inplace(L, k, counters[KEPT], Bx, e, h)
         q = max(norm2 - squares, 2.2e-16 * norm2)
+        if not norm2 - squares > 2.2e-16 * norm2:
+            # Rounding has taken over the curvature; no regret is certain from here on.
+            sums[STEPS] = math.inf
         pull = weight * slope
         move = -over / q
         grown = alpha + c * c * q
@@ -232,7 +236,8 @@ def learn_rows(
                 S,
             ),
         )
-        length2 = max(sums[NORM2], 0.0)
+        # A sum of terms of both signs, with what rounding can have taken from it.
+        length2 = max(sums[NORM2], 0.0) + 2.2e-16 * (counters[T] + 64) * sums[SPAN]
         sums[DRIFT] += cut
         sums[DRIFT + 1] += cut * math.sqrt(length2)
         sums[DRIFT + 2] += cut * length2
@@ -270,15 +275,17 @@ def _move(
     alpha: float,
 ) -> None:
     """Keep beta, u = Bw and |w|^2 while w moves along v = x - B'h, of which Bv = alpha h."""
-    hBx, hh, hu = 0.0, 0.0, 0.0
+    hBx, hh, hu, size = 0.0, 0.0, 0.0, abs(score)
     for r in range(k):
         hBx += h[r] * Bx[r]
         hh += h[r] * h[r]
         hu += h[r] * u[r]
+        size += abs(h[r] * u[r])
         u[r] += move * alpha * h[r]
         beta[r] -= move * h[r]
     along, length2 = score - hu, norm2 - hBx - alpha * hh
     sums[NORM2] += 2.0 * move * along + move * move * length2
+    sums[SPAN] += 2.0 * abs(move) * size + move * move * (norm2 + abs(hBx) + alpha * hh)
 
 
 @jit

@@ -148,6 +148,9 @@ def learn_full(
         q = 0.0
         for p in range(first, last):
             q += data[p] * v[ids[p]]
+        if not 2.2e-16 * norm2 < q < 1.5 * norm2:
+            # Rounding has taken over the inverse; nothing is certain from here on.
+            sums[STEPS] = math.inf
         # v is alpha H^-1 x before the row, and v / (1 + c^2 q / alpha) after it.
         grown = alpha + c * c * q
         move = -over / q - pull / grown
