@@ -102,21 +102,23 @@ class LowRankPlusRidge:
         """Apply the operator to a vector or to the columns of a block."""
         return self._apply(b, self.ridge, self.eigenvalues)
 
-    def solve(self, b: Array) -> Array:
+    def solve(self, b: Array, *, floor: float = 0.0) -> Array:
         """Return ``x`` with ``self @ x == b``, for a vector or the columns of a block.
 
         With ``ridge == 0`` this is the pseudo-inverse of Luo et al. (2019),
         Algorithm 3 line 11; eigenvalues at rounding level of the largest
-        count as zero.
+        count as zero. With a ``floor`` so do those up to it, the ridge included.
 
         >>> H = LowRankPlusRidge(np.eye(3)[:1], np.array([3.0]), ridge=1.0)
         >>> H.solve(np.ones(3))
         array([0.25, 1.  , 1.  ])
         >>> H.with_ridge(0.0).solve(np.ones(3)).round(3)
         array([0.333, 0.   , 0.   ])
+        >>> H.solve(np.ones(3), floor=1.0)
+        array([0.25, 0.  , 0.  ])
         """
-        if self.ridge == 0.0 or self._spans_all:
-            return self._apply(b, 0.0, self._inverse_eigenvalues())
+        if self.ridge <= floor or self._spans_all:
+            return self._apply(b, 0.0, self._inverse_eigenvalues(floor))
         # 1/(s + r) - 1/r without subtracting nearly equal reciprocals.
         inside = -self.eigenvalues / (self.eigenvalues + self.ridge) / self.ridge
         return self._apply(b, 1.0 / self.ridge, inside)
@@ -202,12 +204,12 @@ class LowRankPlusRidge:
         """Whether the low-rank part has full rank on its own."""
         return self._spans_all and bool(np.all(self._inverse_eigenvalues() > 0.0))
 
-    def _inverse_eigenvalues(self) -> Array:
+    def _inverse_eigenvalues(self, floor: float = 0.0) -> Array:
         """Return 1 / (eigenvalues + ridge), or zero where that would divide by rounding noise."""
         shifted = self.eigenvalues + self.ridge
-        floor = 0.0
         if self.ridge == 0.0 and self.rank:
-            floor = self.rank * float(np.finfo(self.components.dtype).eps) * float(shifted[0])
+            noise = self.rank * float(np.finfo(self.components.dtype).eps) * float(shifted[0])
+            floor = max(floor, noise)
         return np.divide(1.0, shifted, out=np.zeros_like(shifted), where=shifted > floor)
 
     def _apply(self, b: Array, outside: float, inside: Array) -> Array:

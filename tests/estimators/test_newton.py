@@ -312,10 +312,11 @@ def test_regret_is_within_its_bound(method, loss, C):
         "hinge": np.maximum(0, 1 - Y * z),
     }
     regret = model.cumulative_loss_ - losses[loss].sum()
-    assert regret <= model.regret_bound(np.linalg.norm(best)) < np.inf
+    assert regret <= model.regret_bound(np.linalg.norm(best), within=True) < np.inf
 
 
 def test_methods_without_a_bound_say_so():
     for method in ("rp", "oja", "adagrad"):
         assert OnlineNewtonClassifier(method).fit(X, Y).regret_bound(1.0) == np.inf
-    assert OnlineNewtonClassifier("adagrad").fit(X, Y).regret_bound(1.0, radius=3.0) < np.inf
+    model = OnlineNewtonClassifier("adagrad").fit(X, Y)
+    assert model.regret_bound(1.0, radius=3.0, within=True) < np.inf

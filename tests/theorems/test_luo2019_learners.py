@@ -341,9 +341,10 @@ def test_the_regret_bound_of_the_classifier_is_true(method, loss, stream, size, 
         slack = RTOL * (len(X) + model.cumulative_loss_)
         norm = np.linalg.norm(w)
         assert worse <= model.regret_bound(norm) + slack
-        assert worse <= model.regret_bound(2 * norm + 1) + slack
+        assert worse <= model.regret_bound(norm, within=True) + slack
+        assert worse <= model.regret_bound(2 * norm + 1, within=True) + slack
         radius = np.linalg.norm(points - w, axis=1).max() * (1 + 1e-6)
-        assert worse <= model.regret_bound(norm, radius) + slack
+        assert worse <= model.regret_bound(norm, radius, within=True) + slack
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
@@ -361,4 +362,5 @@ def test_the_regret_bound_of_the_regressor_is_true(loss, stream, size, weighted)
         pairs = zip(X @ w, y, weights, strict=True)
         theirs = sum(s * described.value(z, target) for z, target, s in pairs)
         slack = RTOL * (len(X) + model.cumulative_loss_)
-        assert model.cumulative_loss_ - theirs <= model.regret_bound(np.linalg.norm(w)) + slack
+        bound = model.regret_bound(np.linalg.norm(w), within=True)
+        assert model.cumulative_loss_ - theirs <= bound + slack

@@ -271,13 +271,19 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
 
     @property
     def online_error_(self) -> float:
-        """Mean error of the predictions made for each row before it was learned from."""
+        """Mean error of the predictions made for each row before it was learned from.
+
+        They are what `predict` would have returned then, not clipped to C.
+        """
         self._require("online_error_")
         return self._error_sum / max(self._n_rows, 1)
 
     @property
     def cumulative_loss_(self) -> float:
-        """Sum of the losses of those predictions, over all outputs."""
+        """Sum of the losses of the predictions made for each row, clipped to C, over all outputs.
+
+        A learner pays for what it predicts within C, which is what `regret_bound` is about.
+        """
         self._require("cumulative_loss_")
         return float(sum(learner.loss_sum for learner in self.learners_))
 
@@ -285,24 +291,36 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
         if "learners_" not in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} yet")
 
-    def regret_bound(self, norm: float = 1.0, radius: float | None = None) -> Any:
+    def regret_bound(
+        self, norm: float = 1.0, radius: float | None = None, *, within: bool = False
+    ) -> Any:
         """Bound how much more the predictions cost than the best fixed weights would have.
+
+        The cost is `cumulative_loss_`, that of predictions clipped to C.
 
         Parameters
         ----------
         norm : float
-            Length of the weights to compare with, whose predictions are within C.
+            Length of the weights to compare with, their intercept included.
         radius : float, optional
             Bound of the distance between them and all weights on the way; by default it is
             computed from the lengths of both.
+        within : bool
+            The theorem is about weights whose predictions are within C, with "auto" within the
+            largest target so far. By default that is certain, because ``norm`` times the length
+            of no row is more than C; otherwise the bound is ``inf``. With True you vouch that
+            the predictions of the weights you mean never leave C, and no check is made.
 
         Returns
         -------
         float, or array with one for each class
-            ``inf`` for the methods that have no bound.
+            ``inf`` for the methods that have no bound, and where some weights of that length can
+            predict more than C.
         """
         check_is_fitted(self, "learners_")
-        bounds = [learner.regret_bound(float(norm), radius) for learner in self.learners_]
+        bounds = [
+            learner.regret_bound(float(norm), radius, within=within) for learner in self.learners_
+        ]
         return bounds[0] if len(bounds) == 1 else np.array(bounds)
 
     def merge(self, other: Any) -> Self:

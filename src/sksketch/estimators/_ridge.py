@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sksketch._typing import Array
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import like, on_device, precision, to_numpy
+from sksketch.arrays.rounding import gamma
 from sksketch.arrays.rows import times
 from sksketch.drive.dask import is_dask, lazily
 from sksketch.estimators._base import SketchEstimator
 from sksketch.estimators._checks import are_plain, checked_rows, host_rows
-from sksketch.learners.ridge import ProjectedRidge, RidgeSolution, solve_summary
+from sksketch.learners.ridge import ProjectedRidge, RidgeSolution, row_lengths, solve_summary
 from sksketch.sketches import ExactCovariance, Regression, Sketch, make_sketch
 
 # The exact covariance is taken up to this many bytes of it.
@@ -107,10 +107,10 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
             model = self._once("projected", lambda: self._projected(sketch))
             coefficients, intercepts = model.solve(alpha)
             nothing = np.full(coefficients.shape[1], np.inf)
-            return RidgeSolution(coefficients, np.inf, nothing), intercepts
+            return RidgeSolution(coefficients, np.inf, nothing, nothing), intercepts
         summary = self._once("summary", sketch.summary)
         moments = self._once("moments", sketch.moments)
-        solution = solve_summary(summary, moments.cross, alpha)
+        solution = solve_summary(summary, moments.cross, alpha, moments.cross_error)
         return solution, self._intercepts(solution.coefficients)
 
     def _projected(self, sketch: Any) -> ProjectedRidge:
@@ -213,7 +213,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         return predicted + like(self.intercept_, predicted, precision(predicted))
 
     def prediction_error_bound(self, X: Any) -> Array:
-        """Bound how far each prediction can be from that of the exact covariance.
+        """Bound how far each prediction can be from that of the exact solution.
 
         Parameters
         ----------
@@ -223,15 +223,30 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_targets)
-            What the sketch can have changed; noise in the targets is another matter.
+            What the sketch and rounding, also that of `predict`, can have changed; noise in the
+            targets is another matter.
         """
         rows = self._rows(host_rows(X))
-        bounds = self._solution().absolute_bounds
-        squares = row_norms(rows, squared=True).astype(np.float64)
-        if self.fit_intercept:
-            mean = self._once("moments", self.sketch_.moments).mean  # type: ignore[attr-defined]
-            squares = squares - 2 * np.asarray(rows @ mean).ravel() + mean @ mean
-        return np.asarray(self._shaped(np.outer(bounds, np.sqrt(np.maximum(squares, 0.0))).T).T)
+        # Rows on a device are predicted there, in their own precision.
+        there = on_device(X) or is_sparse_on_device(X)
+        g = gamma(rows.shape[1] + 4, precision(X) if there else np.float64)
+        coefficients, intercepts = self._found()
+        lengths = np.linalg.norm(coefficients, axis=0)
+        rounding = g * np.abs(intercepts)
+        mean, mean_error = np.zeros(rows.shape[1]), 0.0
+        if self.fit_intercept and not self.sketch_.linear:  # type: ignore[attr-defined]
+            # The intercept is the mean of the targets less the prediction at the mean.
+            moments = self._once("moments", self.sketch_.moments)  # type: ignore[attr-defined]
+            mean, mean_error = moments.mean, moments.mean_error
+            size = float(np.linalg.norm(mean))
+            rounding += gamma(len(mean) + 4) * (size * lengths + np.abs(moments.target_mean))
+            rounding += moments.target_mean_error + mean_error * lengths
+        sizes, away = row_lengths(rows, mean)
+        certified = self._solution().absolute_bounds
+        with np.errstate(invalid="ignore"):
+            bounds = np.outer(away + mean_error, certified)
+        bounds = np.where(np.isinf(certified), np.inf, bounds) + rounding
+        return np.asarray(self._shaped(bounds + g * np.outer(sizes, lengths)).T)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -82,7 +82,8 @@ class OnlineNewtonClassifier(LinearClassifier, OnlineEstimator):
     online_error_ : float
         Part of the rows that were predicted wrong before they were learned from.
     cumulative_loss_ : float
-        Sum of the losses of those predictions.
+        Sum of the losses of those predictions, each clipped to ``[-C, C]`` first, and of all
+        classes.
     n_samples_seen_ : int
         Rows learned from.
 

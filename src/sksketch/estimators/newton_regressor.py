@@ -43,7 +43,8 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
     online_error_ : float
         Mean squared error of the predictions made for each row before it was learned from.
     cumulative_loss_ : float
-        Sum of the losses of those predictions.
+        Sum of the losses of those predictions, each clipped to ``[-C, C]`` first;
+        ``online_error_`` is of the predictions as they are.
     n_samples_seen_ : int
         Rows learned from.
 

@@ -19,7 +19,7 @@ class StreamingRidge(RidgeEstimator):
     """Linear least squares with a penalty, learned in one pass and O(sketch_size * n_features).
 
     Minimises ``|y - X w|^2 + alpha |w|^2``, as scikit-learn's ``Ridge``. The targets meet the
-    rows exactly; only the covariance of the rows is sketched.
+    rows themselves; only the covariance of the rows is sketched.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class StreamingRidge(RidgeEstimator):
     intercept_ : float or array of shape (n_targets,)
         Intercept.
     coef_error_bound_ : float
-        Certified bound on ``|coef_ - w| / |w|``, with w the coefficients of the exact
-        covariance; ``inf`` if none is certified.
+        Certified bound on ``|coef_ - w| / |w|``, rounding included, with w the exact
+        coefficients and coef_ those before ``refine``; ``inf`` if none is certified.
     coef_error_bound_absolute_ : float or array of shape (n_targets,)
         The same for ``|coef_ - w|``.
 

@@ -11,7 +11,7 @@ from sksketch._typing import Array
 from sksketch.estimators._ridge import RidgeEstimator
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.holdout import Reservoir
-from sksketch.learners.ridge import effective_dimension, squared_error_interval
+from sksketch.learners.ridge import residual_dimension_interval, squared_error_interval
 from sksketch.persistence import State
 from sksketch.sketches import Sketch
 
@@ -39,11 +39,14 @@ class StreamingRidgeCV(RidgeEstimator):
     Attributes
     ----------
     alpha_ : float
-        The penalty with the least score.
+        The penalty with the least score; the largest of several such, also where no score is
+        finite, because a larger penalty is the safer one.
     scores_ : array of shape (n_alphas,)
-        Generalized cross-validation score, or mean squared error on the rows kept apart.
+        Generalized cross-validation score, or mean squared error on the rows kept apart. With
+        "gcv" it is the largest that the coefficients found by the sketch can have.
     score_intervals_ : array of shape (n_alphas, 2)
-        What is certain of each score: what the sketch lost makes it uncertain with "gcv".
+        What is certain, with "gcv", of the score of the exact solution at each penalty, whatever
+        the sketch lost and rounding did; from 0 to inf for sketches without a bound.
     coef_, intercept_, coef_error_bound_ :
         As for `StreamingRidge`, at ``alpha_``.
 
@@ -112,9 +115,12 @@ class StreamingRidgeCV(RidgeEstimator):
 
     @property
     def alpha_(self) -> float:
-        """The penalty with the least score."""
-        best = self._once("alpha_", lambda: int(np.argmin(self.scores_)))
-        return float(np.asarray(self.alphas, dtype=np.float64)[best])
+        """The penalty with the least score, the largest of several such."""
+        return float(self._once("alpha_", self._best))
+
+    def _best(self) -> float:
+        alphas, scores = np.asarray(self.alphas, dtype=np.float64), self.scores_
+        return float(alphas[scores == scores.min()].max())
 
     @property
     def scores_(self) -> Array:
@@ -123,7 +129,7 @@ class StreamingRidgeCV(RidgeEstimator):
 
     @property
     def score_intervals_(self) -> Array:
-        """What is certain of each score."""
+        """What is certain of the score of the exact solution at each penalty."""
         return np.asarray(self._once("scores", self._score)[1])
 
     def _score(self) -> tuple[Array, Array]:
@@ -132,15 +138,24 @@ class StreamingRidgeCV(RidgeEstimator):
         return np.array([score for score, _ in found]), np.array([span for _, span in found])
 
     def _generalized(self, alpha: float) -> tuple[float, tuple[float, float]]:
+        """Return the score and its interval: n |A x - b|^2 / (n - free columns)^2 by targets."""
         sketch: Any = self.sketch_
-        summary, moments = self._once("summary", sketch.summary), sketch.moments()
-        coefficients = self._solve(alpha)[0].coefficients
-        low, high = squared_error_interval(summary, moments, coefficients)
-        free = effective_dimension(summary, alpha) + self.fit_intercept
-        rows = moments.weight
-        scale = rows / max(rows - free, 1.0) ** 2 / len(low)
-        middle = squared_error_interval(replace(summary, error_bound=0.0), moments, coefficients)[0]
-        return float(middle.sum() * scale), (float(low.sum() * scale), float(high.sum() * scale))
+        solution = self._solve(alpha)[0]
+        moments = self._once("moments", sketch.moments)
+        if sketch.linear:
+            return self._once("projected", None).score(alpha, moments.weight), (0.0, np.inf)
+        summary = self._once("summary", sketch.summary)
+        ends = squared_error_interval(summary, moments, solution.coefficients)
+        # From the coefficients that are returned to the exact ones.
+        low = np.maximum(np.sqrt(ends[0]) - solution.image_bounds, 0.0) ** 2
+        high = (np.sqrt(ends[1]) + solution.image_bounds) ** 2
+        extra = int(self.fit_intercept)
+        least, most = residual_dimension_interval(summary, moments, alpha, extra)
+        per_target = moments.weight / len(low)
+        worst = per_target / least**2 if least > 0.0 else np.inf
+        best = per_target / most**2 if most > 0.0 else np.inf
+        score, upper = _product(ends[1], worst), _product(high, worst)
+        return score, (min(_product(low, best), score), max(upper, score))
 
     def _held_out(self, alpha: float) -> tuple[float, tuple[float, float]]:
         held = self._reservoir
@@ -182,3 +197,8 @@ class StreamingRidgeCV(RidgeEstimator):
             n_seen: Any = state.meta["holdout_seen"]
             estimator._reservoir.restore(state.arrays, n_seen, estimator.n_features_in_)
         return estimator
+
+
+def _product(errors: Array, factor: float) -> float:
+    """Return the sum times the factor, infinite where that is."""
+    return float(errors.sum()) * factor if np.isfinite(factor) else float(factor)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sksketch._typing import Array
+from sksketch.arrays.kernels import layout
 from sksketch.learners.losses import Loss
 from sksketch.learners.vocabulary import NumberedRows
 from sksketch.persistence import State
@@ -15,6 +19,8 @@ class OnlineLearner(ABC):
     """Learns one weight for each numbered feature, row after row."""
 
     kind: ClassVar[str]
+    # Of the states with sums: the second knows how far the rows reached.
+    version: ClassVar[int] = 2
 
     @abstractmethod
     def learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:
@@ -25,8 +31,14 @@ class OnlineLearner(ABC):
         """Return the weights of some features; changes nothing."""
 
     @abstractmethod
-    def regret_bound(self, norm: float, radius: float | None = None) -> float:
-        """Return a bound of the regret against any weights up to that norm."""
+    def regret_bound(
+        self, norm: float, radius: float | None = None, *, within: bool = False
+    ) -> float:
+        """Return a bound of the regret against any weights up to that norm.
+
+        ``inf`` where some of them can predict beyond the limit in a round that needs them inside,
+        unless the caller vouches that those meant are ``within`` it.
+        """
 
     @abstractmethod
     def state(self) -> State:
@@ -46,3 +58,25 @@ def loss_meta(loss: Loss) -> dict[str, Any]:
 def loss_of(meta: Any) -> Loss:
     """Return the loss that `loss_meta` described."""
     return Loss(meta["loss"], meta["limit"], meta["grows"], meta["knee"])
+
+
+def can_leave(reaches: Array, norm: float) -> bool:
+    """Say whether weights of that norm can predict more than the limit where ``|x|`` is that far.
+
+    >>> can_leave(np.array([0.5, 2.0]), 0.5), can_leave(np.array([0.5, 2.0]), 0.6)
+    (False, True)
+    """
+    return norm > 0.0 and norm * float(reaches.max()) > 1.0
+
+
+def rounded_up(bound: float) -> float:
+    """Return a bound with the rounding of its sums, ``inf`` if a learner has diverged."""
+    return math.inf if math.isnan(bound) else float(bound * (1.0 + 1e-9))
+
+
+def saved_sums(state: State, version: int) -> Array:
+    """Return the sums of a state; those of version 1 do not know how far the rows reached."""
+    state.require(version)
+    if state.version < 2:
+        return np.append(state.array("sums", layout.REACH), [math.inf, math.inf, 0.0])
+    return state.array("sums", layout.N_SUMS)

@@ -11,6 +11,7 @@ from sksketch._typing import Array
 from sksketch.arrays.kernels import layout, online_kernels
 from sksketch.arrays.linalg import aligned_empty
 from sksketch.exceptions import StateFormatError
+from sksketch.learners import learner as base
 from sksketch.learners.learner import OnlineLearner, loss_meta, loss_of
 from sksketch.learners.losses import Loss
 from sksketch.learners.vocabulary import NumberedRows, grown
@@ -231,7 +232,9 @@ class SketchedNewton(OnlineLearner):
         """Sum of the losses of the predictions made before each row was learned from."""
         return float(self._sums[layout.LOSS])
 
-    def regret_bound(self, norm: float, radius: float | None = None) -> float:
+    def regret_bound(
+        self, norm: float, radius: float | None = None, *, within: bool = False
+    ) -> float:
         """Return a bound of the regret against any weights up to that norm.
 
         With g, H of each round, the lemma for any sequence of curvatures gives::
@@ -239,16 +242,19 @@ class SketchedNewton(OnlineLearner):
             2 R <= alpha_0 |w|^2 + sum g'H^-1 g + sum eta (g'(w_t - w))^2 + sum cut/2 |w_t - w|^2
 
         The last sum is only there for the robust sketch, and |w_t - w| is at most ``radius``, or
-        |w_t| + ``norm``.
+        |w_t| + ``norm``. The lemma needs |w'x| <= C before the row where the projection moved w,
+        and the sum over eta, like mu of the logistic loss, |w'x| <= C after it where there is a
+        gradient. mu of the squared loss needs that of the prediction and the target alone.
         """
         sums = self._sums
+        if not within and base.can_leave(sums[layout.REACH : layout.SPAN], norm):
+            return math.inf
         bound = 0.5 * (sums[layout.RIDGE] * norm**2 + sums[layout.STEPS]) + sums[layout.SLACK]
         if self.robust:
             cuts, lengths, squares = sums[layout.DRIFT : layout.DRIFT + 3]
             away = squares + 2.0 * norm * lengths + norm**2 * cuts
             bound += 0.25 * (away if radius is None else radius**2 * cuts)
-        # Rounding of the sums, which are of positive numbers.
-        return float(bound * (1.0 + 1e-9))
+        return base.rounded_up(bound)
 
     def state(self) -> State:
         """Return the features' rows, the cache, the pending rows and the table, as they are."""
@@ -283,7 +289,8 @@ class SketchedNewton(OnlineLearner):
             "u": self._u,
             "maps": self._maps[self._live()],
         }
-        return State(self.kind, 1, meta, {name: array.copy() for name, array in arrays.items()})
+        copies = {name: array.copy() for name, array in arrays.items()}
+        return State(self.kind, self.version, meta, copies)
 
     @property
     def _n_pending(self) -> int:
@@ -322,7 +329,7 @@ class SketchedNewton(OnlineLearner):
             fraction=meta["fraction"],
             width=meta["width"],
         )
-        learner._counters[:], learner._sums[:] = a["counters"], a["sums"]
+        learner._counters[:], learner._sums[:] = a["counters"], base.saved_sums(state, cls.version)
         n_known, n_cached, n_pending = len(a["rows"]), len(a["cache"]), len(a["pend_slot"])
         for name, length in (("place", n_known), ("cache_pending", n_cached), ("rows", n_known)):
             state.array(name, length, None)
@@ -339,8 +346,8 @@ class SketchedNewton(OnlineLearner):
         learner._cached[:n_cached] = a["cached"]
         learner._pend_slot = grown(learner._pend_slot, n_pending)
         learner._pend_value = grown(learner._pend_value, n_pending)
-        learner._pend_slot[:n_pending] = a["pend_slot"]
-        learner._pend_value[:n_pending] = a["pend_value"]
+        for name in ("pend_slot", "pend_value"):
+            getattr(learner, f"_{name}")[:n_pending] = a[name]
         n_rows = len(a["K"])
         for name in ("K", "L"):
             setattr(learner, f"_{name}", np.array(state.array(name, n_rows, n_rows)))

@@ -186,7 +186,9 @@ class UnridgedNewton(OnlineLearner):
         """Sum of the losses of the predictions made before each row was learned from."""
         return self._loss_sum if self._taken_over is None else self._taken_over.loss_sum
 
-    def regret_bound(self, norm: float, radius: float | None = None) -> float:
+    def regret_bound(
+        self, norm: float, radius: float | None = None, *, within: bool = False
+    ) -> float:
         """Return a bound of the regret; there is none that the state would give."""
         return math.inf
 

@@ -11,7 +11,14 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.kernels import layout, online_kernels
 from sksketch.arrays.random import stream
-from sksketch.learners.learner import OnlineLearner, loss_meta, loss_of
+from sksketch.learners.learner import (
+    OnlineLearner,
+    can_leave,
+    loss_meta,
+    loss_of,
+    rounded_up,
+    saved_sums,
+)
 from sksketch.learners.losses import Loss
 from sksketch.learners.vocabulary import NumberedRows, grown
 from sksketch.persistence import State
@@ -66,7 +73,9 @@ class _Unbuffered(OnlineLearner):
         """Sum of the losses of the predictions made before each row was learned from."""
         return float(self._sums[layout.LOSS])
 
-    def regret_bound(self, norm: float, radius: float | None = None) -> float:
+    def regret_bound(
+        self, norm: float, radius: float | None = None, *, within: bool = False
+    ) -> float:
         """Return a bound of the regret; no curvature of this kind has one."""
         return math.inf
 
@@ -80,7 +89,8 @@ class _Unbuffered(OnlineLearner):
             array = getattr(self, name)
             arrays[name.strip("_")] = array[: self._n_known] if name in self._by_feature else array
         meta = {"n_known": self._n_known, **self._options(), **loss_meta(self.loss)}
-        return State(self.kind, 1, meta, {name: array.copy() for name, array in arrays.items()})
+        copies = {name: array.copy() for name, array in arrays.items()}
+        return State(self.kind, self.version, meta, copies)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -90,7 +100,10 @@ class _Unbuffered(OnlineLearner):
         for name in ("n_known", *loss_meta(loss)):
             del meta[name]
         learner = cls(loss=loss, initial_ridge=0.0, **meta)
-        learner._counters[:], learner._sums[:] = state.arrays["counters"], state.arrays["sums"]
+        learner._counters[:], learner._sums[:] = (
+            state.arrays["counters"],
+            saved_sums(state, cls.version),
+        )
         learner._n_known = n_known
         for name in cls._arrays:
             fresh = getattr(learner, name)
@@ -125,19 +138,25 @@ class Diagonal(_Unbuffered):
         """Return the weights of some features."""
         return _known(self._w, features)
 
-    def regret_bound(self, norm: float, radius: float | None = None) -> float:
+    def regret_bound(
+        self, norm: float, radius: float | None = None, *, within: bool = False
+    ) -> float:
         """Return a bound of the regret against weights of that norm.
 
         ``radius`` must bound the distance of all iterates from them; without it there is none::
 
             2 R <= alpha_0 |w|^2 + sum g'H^-1 g + radius^2 (growth of H)
+
+        The losses need to be convex only, so that w has to keep the limit in the rounds whose
+        projection moved the iterate: only to points inside does a projection not lead away.
         """
-        if radius is None:
+        moved = self._sums[layout.REACH : layout.REACH + 1]
+        if radius is None or (not within and can_leave(moved, norm)):
             return math.inf
         sums, t = self._sums, self._counters[layout.T]
         growth = np.sqrt(self._G).sum() if self.adaptive else self.ridge * (math.sqrt(t) - 1.0)
         bound = sums[layout.RIDGE] * norm**2 + sums[layout.STEPS] + radius**2 * max(growth, 0.0)
-        return float(0.5 * bound * (1.0 + 1e-9))
+        return rounded_up(0.5 * bound)
 
     def _options(self) -> dict[str, Any]:
         return {"adaptive": self.adaptive}
@@ -171,11 +190,15 @@ class FullNewton(_Unbuffered):
         """Return the weights of some features."""
         return _known(self._w, features)
 
-    def regret_bound(self, norm: float, radius: float | None = None) -> float:
+    def regret_bound(
+        self, norm: float, radius: float | None = None, *, within: bool = False
+    ) -> float:
         """Return a bound of the regret against any weights up to that norm."""
         sums = self._sums
+        if not within and can_leave(sums[layout.REACH : layout.SPAN], norm):
+            return math.inf
         bound = 0.5 * (sums[layout.RIDGE] * norm**2 + sums[layout.STEPS]) + sums[layout.SLACK]
-        return float(bound * (1.0 + 1e-9))
+        return rounded_up(bound)
 
 
 class ProjectedNewton(_Unbuffered):

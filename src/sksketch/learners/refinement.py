@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.device_sparse import on_host
-from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, like, namespace, on_device, to_numpy
+from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, like, on_device, to_numpy
+from sksketch.learners.ridge import rounding_level
 
 BLOCK_BYTES = 8 << 20
 
@@ -26,7 +27,8 @@ def conjugate_gradients(
 
     One step is one pass over the rows, and one more pass comes before the first. The sketch
     gives the start and the preconditioner (K + ridge I)^-1, so directions that it knows well
-    need no steps.
+    need no steps. The steps never lengthen the error in the norm of the exact problem, so the
+    absolute bound of the sketch's answer, which rests on that norm, holds after them as well.
 
     Parameters
     ----------
@@ -53,13 +55,14 @@ def conjugate_gradients(
     counted = None if weights is None else np.asarray(weights, dtype=np.float64)
     summary = sketch.summary()
     preconditioner = summary.with_ridge(summary.ridge + ridge)
+    floor = rounding_level(summary)
 
     def apply(V: Array) -> Array:
         return _covariance_product(rows, counted, mean, V) + ridge * V
 
     x = start.astype(np.float64)
     residual = moments.cross - apply(x)
-    z = preconditioner.solve(residual)
+    z = preconditioner.solve(residual, floor=floor)
     direction, before = z, np.vecdot(residual.T, z.T)
     for step in range(1, n_steps + 1):
         image = apply(direction)
@@ -70,7 +73,7 @@ def conjugate_gradients(
         if step == n_steps:
             break
         residual = residual - length * image
-        z = preconditioner.solve(residual)
+        z = preconditioner.solve(residual, floor=floor)
         after = np.vecdot(residual.T, z.T)
         ratio = np.where(before > 0, after / np.where(before > 0, before, 1.0), 0.0)
         direction, before = z + ratio * direction, after
@@ -82,18 +85,22 @@ def _covariance_product(rows: Any, weights: Array | None, mean: Array | None, V:
     if on_device(rows):
         return _covariance_product_on_device(rows, weights, mean, V)
     n_rows, n_features = rows.shape
-    step = n_rows if sp.issparse(rows) else max(1, BLOCK_BYTES // (8 * n_features))
-    shift = 0.0 if mean is None else mean @ V
+    sparse = sp.issparse(rows)
+    step = n_rows if sparse else max(1, BLOCK_BYTES // (8 * n_features))
+    shift = 0.0 if mean is None or not sparse else mean @ V
     total = np.zeros_like(V)
     pull = np.zeros(V.shape[1])
     for start in range(0, n_rows, step):
         block = rows[start : start + step]
+        if mean is not None and not sparse:
+            # Not afterwards: rows far from zero would lose their digits.
+            block = block - mean
         image = np.asarray(block @ V) - shift
         if weights is not None:
             image = image * weights[start : start + step, None]
         total += block.T @ image
         pull += image.sum(axis=0)
-    return total if mean is None else total - np.outer(mean, pull)
+    return total - np.outer(mean, pull) if sparse and mean is not None else total
 
 
 def _covariance_product_on_device(
@@ -102,12 +109,12 @@ def _covariance_product_on_device(
     """Return the same for rows on a device, a block of them at a time in float64."""
     step = max(1, DEVICE_ENTRIES // int(rows.shape[1]))
     directions, total = like(V, rows), 0.0 * V
-    pull = np.zeros(V.shape[1])
     for start in range(0, len(rows), step):
         block = cast(rows[start : start + step], np.float64)
-        image = block @ directions - like(0.0 * V[0] if mean is None else mean @ V, rows)
+        if mean is not None:
+            block = block - like(mean, rows)
+        image = block @ directions
         if weights is not None:
             image = image * like(weights[start : start + step, None], rows)
         total += to_numpy(block.T @ image)
-        pull += to_numpy(namespace(image).sum(image, axis=0))
-    return total if mean is None else total - np.outer(mean, pull)
+    return total

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -11,6 +13,7 @@ import scipy.sparse as sp
 from sksketch._typing import Array
 from sksketch.arrays.krylov import top_eigenvalue
 from sksketch.arrays.random import stream
+from sksketch.arrays.rounding import eigen_error, gamma
 from sksketch.learners.subspace import LinearMap
 from sksketch.streams import RowSource
 
@@ -40,14 +43,25 @@ def spectral_error(
     squared_norm : float
         Sum of the squared entries of the weighted rows.
     seed : int
-        Chooses the probes.
+        Chooses the probes, together with the rows: whoever makes rows for probes changes them.
 
     Returns
     -------
     lower, upper : float
         ``|X (I - U U')|_2^2`` is at least ``lower``, and at most ``upper`` with probability
         ``1 - FAILURE_PROBABILITY``.
+
+    Notes
+    -----
+    Let Z = X (I - U U'). A product with X or U has sums of up to n_rows + n_features + n_components
+    terms, so with g = gamma of those, what is computed for Z w is off by at most a |w| with
+    a = g (1 + 2 size of U) |X|, and that for Z'Z w by (2 |Z| + a) a |w|. The largest eigenvalue t
+    and the one of what is computed, s, then differ by so much::
+
+        sqrt(s) - a  <=  sqrt(t)  <=  sqrt(s + 2 a^2) + a
     """
+    if squared_norm == 0.0:
+        return 0.0, 0.0
     n_features = basis.n_features
     n_rows = sum(len(weights) for _, weights in blocks())
     n_probes = int(np.clip(PROBE_BYTES // (8 * n_features), 2, N_PROBES))
@@ -57,22 +71,56 @@ def spectral_error(
         image = np.zeros_like(outside)
         for rows, weights in blocks():
             image += rows.T @ (weights[:, None] * (rows @ outside))
-        return np.ascontiguousarray(_outside(basis, image).T)
+        return np.ascontiguousarray(_outside(basis, image).T) / squared_norm
 
     def by_rows(W: Array) -> Array:
         roots = np.sqrt(np.concatenate([weights for _, weights in blocks()]))
-        outside = _outside(basis, combination(blocks, (W * roots).T))
+        outside = combination(blocks, (W * roots).T)
+        # Twice, as between the rows on both sides: once would leave its rounding, times X.
+        outside = _outside(basis, _outside(basis, outside))
         images = [np.asarray(rows @ outside) for rows, _ in blocks()]
-        return np.ascontiguousarray(np.concatenate(images).T * roots)
+        return np.ascontiguousarray(np.concatenate(images).T * roots) / squared_norm
 
-    # X'X and X X' have the same eigenvalues; take the smaller.
+    # X'X and X X' have the same eigenvalues; take the smaller, in units in which squares of them
+    # neither overflow nor vanish.
     apply, width = (by_rows, n_rows) if n_rows < n_features else (by_columns, n_features)
-    probes = stream(seed, "residual").standard_normal((min(n_probes, width), width))
+    purpose = f"residual {digest(blocks)}"
+    probes = stream(seed, purpose).standard_normal((min(n_probes, width), width))
     top = top_eigenvalue(apply, probes, FAILURE_PROBABILITY, DEPTH)
-    # What a projection that takes all of the rows leaves of them is rounding.
-    rounding = (16 * float(np.finfo(np.float64).eps)) ** 2 * n_features * squared_norm
-    upper = min((np.sqrt(top.upper) + np.sqrt(rounding)) ** 2, squared_norm)
-    return max(min(top.estimate * (1 - 1e-9) - rounding, upper), 0.0), float(upper)
+    g = gamma(n_rows + n_features + basis.n_components + 16)
+    a = g * (1.0 + 2.0 * basis.size)
+    # The small problem of Lanczos has roundings of its own, relative to what it finds.
+    small = gamma(width + 16) + eigen_error(DEPTH * len(probes), 1.0)
+    upper = (math.sqrt(top.upper * (1.0 + small) + 2.0 * a * a) + a) ** 2
+    upper = min(upper, 1.0 + gamma(n_rows * n_features))
+    lower = min(max(math.sqrt(top.estimate * (1.0 - small)) - a, 0.0) ** 2, upper)
+    return lower * squared_norm, upper * squared_norm
+
+
+def digest(blocks: Blocks) -> str:
+    """Return a text that depends on every entry of the rows and on the weights, not on the cuts.
+
+    It is made of the length of each row and its image along one random direction, which cost
+    less than the entries themselves would.
+
+    >>> whole, zeros = np.eye(2), np.zeros((2, 2))
+    >>> halves = lambda: [(whole[:1], np.ones(1)), (whole[1:], np.ones(1))]
+    >>> digest(halves) == digest(lambda: [(whole, np.ones(2))])
+    True
+    >>> digest(halves) == digest(lambda: [(zeros, np.ones(2))])
+    False
+    """
+    found, direction = hashlib.blake2b(digest_size=16), np.zeros(0)
+    for rows, weights in blocks():
+        if len(direction) != rows.shape[1]:
+            direction = stream(0, "digest").standard_normal(rows.shape[1])
+        if sp.issparse(rows):
+            squares = sp.csr_array((rows.data**2, rows.indices, rows.indptr), shape=rows.shape)
+            parts = rows @ direction, squares @ np.ones(len(direction))
+        else:
+            parts = np.vecdot(rows, direction), np.vecdot(rows, rows)
+        found.update(np.column_stack([weights, *parts]).data)
+    return found.hexdigest()
 
 
 def _outside(basis: LinearMap, columns: Array) -> Array:

@@ -31,6 +31,11 @@ class LinearMap(ABC):
     n_features: int
     n_components: int
 
+    @property
+    def size(self) -> float:
+        """Frobenius norm of U, or of its factors multiplied: what rounding is relative to."""
+        return math.sqrt(self.n_components)
+
     @abstractmethod
     def project(self, rows: Any) -> Array:
         """Return the coordinates U'x of rows, dense or CSR, one row each."""
@@ -87,6 +92,12 @@ class FactoredBasis(LinearMap):
         self._spanning = spanning
         self._factor, self.complete = self._orthonormal_factor()
         self.n_features, self.n_components = spanning.shape[0], self._factor.shape[1]
+
+    @property
+    def size(self) -> float:
+        """Frobenius norms of Y and T multiplied."""
+        entries = self._spanning.data if sp.issparse(self._spanning) else self._spanning
+        return float(np.linalg.norm(entries) * np.linalg.norm(self._factor))
 
     def _orthonormal_factor(self) -> tuple[Array, bool]:
         """Return T, and whether no direction was cut or is close to it."""

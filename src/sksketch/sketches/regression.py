@@ -1,4 +1,4 @@
-"""A sketch of the rows beside the exact cross moment with their targets: all that ridge needs."""
+"""A sketch of the rows beside their cross moment with targets, not sketched: all ridge needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LINEAR: dict[str, type[LinearSketch]] = {
 
 
 class Regression(Sketch):
-    """Remember rows through a sketch, and their products with targets exactly.
+    """Remember rows through a sketch, and their products with targets as they are.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class Regression(Sketch):
         return self.sketch._answer(extra, allowance)
 
     def _plan(self) -> str:
-        return f"{self.sketch.plan()} The cross moment with the targets is exact."
+        return f"{self.sketch.plan()} The cross moment with the targets is not sketched."
 
     def state(self) -> State:
         """Return the states of the sketch and of the cross moment."""
@@ -225,7 +225,12 @@ class Regression(Sketch):
         made = cls(bare.fresh(), centered=meta["centered"])
         made.sketch = sketch
         if meta["has_targets"]:
-            made._cross = CrossMoments.from_state(state.inner("cross"))
+            cross = state.inner("cross")
+            # What the first version of these states did not say about their rounding.
+            known: dict[str, Any] = {}
+            if cross.version < CrossMoments.version:
+                known = {"squared_norm": sketch.squared_norm, "n_rows": sketch.n_rows_seen}
+            made._cross = CrossMoments.from_state(cross, **known)
         if sketch.n_features is not None:
             shape = (meta["n_targets"],) if meta["n_targets"] else ()
             made._follow(shape if meta["has_targets"] else None)

@@ -12,6 +12,10 @@ N_COUNTERS = 6
 
 # Sums: the ridge now and at the start, what shrinks took, the bound of predictions, the loss,
 # then what bounds the regret: g'H^-1 g, the rounds' slack, |w|^2, and the cuts times the powers
-# 0, 1 and 2 of |w|.
+# 0, 1 and 2 of |w|. Last the largest |x| per unit of the limit, first of rounds that moved w to
+# the limit, which is the one before the row, then of rounds that learned under the one after it;
+# and the sizes of all that was added to |w|^2, whose rounding is relative to them.
 ALPHA, RIDGE, SHRINKAGE, LIMIT, LOSS, STEPS, SLACK, NORM2, DRIFT = range(9)
-N_SUMS = DRIFT + 3
+REACH = DRIFT + 3
+SPAN = REACH + 2
+N_SUMS = SPAN + 1

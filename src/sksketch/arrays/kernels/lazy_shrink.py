@@ -29,11 +29,12 @@ from sksketch.arrays.kernels.layout import (
     NOW,
     RIDGE,
     SLACK,
+    SPAN,
     STEPS,
     USED,
     T,
 )
-from sksketch.arrays.kernels.losses import loss_slope, loss_value, step_weights
+from sksketch.arrays.kernels.losses import loss_slope, loss_value, note_reach, step_weights
 from sksketch.arrays.kernels.shrink_buffer import shrink_buffer
 from sksketch.arrays.kernels.shrink_maps import flush, node_of
 
@@ -155,7 +156,7 @@ def learn_rows(
         if weight == 0.0:
             continue
         counters[T] += 1
-        limit = sums[LIMIT]
+        limit = before = sums[LIMIT]
         z = min(max(raw, -limit), limit)
         sums[LOSS] += weight * loss_value(loss, z, y, knee)
         if grows:
@@ -168,6 +169,7 @@ def learn_rows(
             norm2 += data[p] * data[p]
         if norm2 == 0.0 or (slope == 0.0 and over == 0.0):
             continue
+        note_reach(sums, norm2, over, slope, before, limit)
         mu, eta = step_weights(loss, counters[T], limit, knee, grows)
         c = math.sqrt((mu + eta) * weight) * slope
         if sums[ALPHA] == 0.0:
@@ -176,6 +178,9 @@ def learn_rows(
         alpha = sums[ALPHA]
         squares = solve_inplace(L, k, counters[KEPT], Bx, e, h)
         q = max(norm2 - squares, 2.2e-16 * norm2)
+        if not norm2 - squares > 2.2e-16 * norm2:
+            # Rounding has taken over the curvature; no regret is certain from here on.
+            sums[STEPS] = math.inf
         pull = weight * slope
         move = -over / q
         grown = alpha + c * c * q
@@ -231,7 +236,8 @@ def learn_rows(
                 S,
             ),
         )
-        length2 = max(sums[NORM2], 0.0)
+        # A sum of terms of both signs, with what rounding can have taken from it.
+        length2 = max(sums[NORM2], 0.0) + 2.2e-16 * (counters[T] + 64) * sums[SPAN]
         sums[DRIFT] += cut
         sums[DRIFT + 1] += cut * math.sqrt(length2)
         sums[DRIFT + 2] += cut * length2
@@ -269,15 +275,17 @@ def _move(
     alpha: float,
 ) -> None:
     """Keep beta, u = Bw and |w|^2 while w moves along v = x - B'h, of which Bv = alpha h."""
-    hBx, hh, hu = 0.0, 0.0, 0.0
+    hBx, hh, hu, size = 0.0, 0.0, 0.0, abs(score)
     for r in range(k):
         hBx += h[r] * Bx[r]
         hh += h[r] * h[r]
         hu += h[r] * u[r]
+        size += abs(h[r] * u[r])
         u[r] += move * alpha * h[r]
         beta[r] -= move * h[r]
     along, length2 = score - hu, norm2 - hBx - alpha * hh
     sums[NORM2] += 2.0 * move * along + move * move * length2
+    sums[SPAN] += 2.0 * abs(move) * size + move * move * (norm2 + abs(hBx) + alpha * hh)
 
 
 @jit

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
-from sksketch.arrays.kernels.layout import ABSOLUTE, HINGE, HUBER, LOGISTIC, SQUARED
+from sksketch.arrays.kernels.layout import ABSOLUTE, HINGE, HUBER, LOGISTIC, REACH, SQUARED
 
 
 @jit
@@ -49,6 +50,20 @@ def loss_slope(kind: int, z: float, y: float, knee: float) -> float:
     if kind == ABSOLUTE:
         return 0.0 if gap == 0.0 else math.copysign(1.0, gap)
     return gap if abs(gap) <= knee else math.copysign(knee, gap)
+
+
+@jit
+def note_reach(
+    sums: Array, norm2: float, over: float, slope: float, before: float, limit: float
+) -> None:
+    """Remember how long a row was beside the limits that a comparator has to keep in its round."""
+    length = math.sqrt(norm2)
+    if over != 0.0:
+        reach = length / before if before > 0.0 else math.inf
+        sums[REACH] = max(sums[REACH], reach)
+    if slope != 0.0:
+        reach = length / limit if limit > 0.0 else math.inf
+        sums[REACH + 1] = max(sums[REACH + 1], reach)
 
 
 @jit

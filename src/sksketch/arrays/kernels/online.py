@@ -13,7 +13,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
 from sksketch.arrays.kernels.layout import ALPHA, LIMIT, LOSS, RIDGE, SLACK, STEPS, USED, T
-from sksketch.arrays.kernels.losses import loss_slope, loss_value, step_weights
+from sksketch.arrays.kernels.losses import loss_slope, loss_value, note_reach, step_weights
 
 
 @jit
@@ -33,7 +33,7 @@ def meet_row(
     c x is the row that the curvature gains. Slope and excess of zero mean nothing to learn.
     """
     counters[T] += 1
-    limit = sums[LIMIT]
+    limit = before = sums[LIMIT]
     z = min(max(raw, -limit), limit)
     sums[LOSS] += weight * loss_value(loss, z, y, knee)
     if grows:
@@ -42,6 +42,7 @@ def meet_row(
     slope, over = loss_slope(loss, z, y, knee), raw - z
     if norm2 == 0.0:
         return 0.0, 0.0, 0.0
+    note_reach(sums, norm2, over, slope, before, limit)
     mu, eta = step_weights(loss, counters[T], limit, knee, grows)
     c = math.sqrt((mu + eta) * weight) * slope
     if slope != 0.0:
@@ -147,6 +148,9 @@ def learn_full(
         q = 0.0
         for p in range(first, last):
             q += data[p] * v[ids[p]]
+        if not 2.2e-16 * norm2 < q < 1.5 * norm2:
+            # Rounding has taken over the inverse; nothing is certain from here on.
+            sums[STEPS] = math.inf
         # v is alpha H^-1 x before the row, and v / (1 + c^2 q / alpha) after it.
         grown = alpha + c * c * q
         move = -over / q - pull / grown
