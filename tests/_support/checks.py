@@ -33,7 +33,7 @@ class Check(NamedTuple):
     worst: float
 
 
-def check(kind, low, high, slack=LD(0), failure=0.0):
+def check(kind, low, high, slack=0, failure=0.0):
     """Compare, with ``slack`` for the error of the oracle; NaN is no bound."""
     low, high = np.atleast_1d(np.asarray(low, LD)), np.atleast_1d(np.asarray(high, LD))
     slack = np.asarray(slack, LD)

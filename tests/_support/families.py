@@ -147,7 +147,7 @@ FAMILIES = {
 
 
 def draw(rng, n, d, name=None):
-    """Return the name of a family and rows of it, perhaps rescaled, sorted or with zeros between."""
+    """Return the name of a family and rows of it, perhaps rescaled, sorted or partly zero."""
     name = name or list(FAMILIES)[rng.integers(len(FAMILIES))]
     rows = FAMILIES[name](rng, n, d)
     if rng.random() < 0.15:
