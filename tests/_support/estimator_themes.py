@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import clone
 
 import sksketch
 from _support import checks, configurations, families, oracle
@@ -28,7 +29,19 @@ def decomposition(rng):
     options = {
         "n_components": [None, 1, min(2, d), float(rng.uniform(0.05, 0.95))][rng.integers(4)]
     }
-    if rng.random() < 0.4:
+    flat = bool(rng.random() < 0.2)
+    if flat:
+        # Much is lost, and an estimate of what is explained is more than what is certain.
+        family, rows = "flat", _flat(rng, 2 * n, d)
+        options["n_components"] = float(rng.uniform(0.05, 0.6))
+        rule = str(rng.choice(["uniform", "half"]))
+        correction = str(rng.choice(["half", "full", "trace"]))
+        inner = sksketch.FrequentDirections(
+            int(rng.integers(2, 12)), solver="exact", rule=rule, correction=correction
+        )
+        options["sketch"] = inner
+        made = made._replace(initial_ridge=0.0, name=f"{correction=!r} {rule=!r}")
+    elif rng.random() < 0.4:
         size = int(rng.integers(2, 5))
         options |= {"sketch": str(rng.choice(NAMED)), "sketch_size": size}
         if rng.random() < 0.3:
@@ -39,9 +52,10 @@ def decomposition(rng):
         options["sketch"] = inner.sketch if centered else inner
     model, seen = kind(**options), Rows(d)
     weighted = bool(rng.random() < 0.2)
+    style = "dense" if rng.random() < 0.8 else "mixed"
     for piece in configurations.pieces(rng, rows):
         weights = rng.choice([0.0, 0.5, 1.0, 3.0], len(piece)) if weighted else None
-        model.partial_fit(piece, sample_weight=weights)
+        model.partial_fit(configurations.block(rng, piece, style), sample_weight=weights)
         seen.update(piece, weights, model.sketch_.decay)
         if rng.random() < 0.1:
             model = type(model).from_state(model.state())
@@ -50,8 +64,14 @@ def decomposition(rng):
     result = checks.of_answer(summary, certificate, found, seen.n_rows, made)
     result += _spectrum(model, certificate, found, centered)
     result += _reconstruction(rng, model, rows, centered)
-    name = f"{family} {n} x {d} {rows.dtype}: {kind.__name__} {options['n_components']} {made.name}"
-    return Result(name + " weighted" * weighted, result)
+    name = f"{family} {len(rows)} x {d} {rows.dtype}: {kind.__name__} {made.name}"
+    name += f" n_components={options['n_components']}" + " weighted" * weighted
+    return Result(name, result)
+
+
+def _flat(rng, n, d):
+    """Return rows of which no direction stands out."""
+    return rng.standard_normal((n, d)) * rng.uniform(0.9, 1.0) ** np.arange(d)
 
 
 def _spectrum(model, certificate, found, centered):
@@ -101,7 +121,9 @@ def _reconstruction(rng, model, rows, centered):
     left = Z - (Z @ Q.T) @ Q
     squares, exact = (Z**2).sum(axis=1), (left**2).sum(axis=1)
     # The difference of a row's square and that of its scores has the roundings of the square.
-    allowed = ACCURACY * exact + 1e-12 * squares + 1e-280
+    # Components of float32 rows are unit vectors to its last place.
+    eps = 4 * rows.shape[1] * np.finfo(rows.dtype).eps
+    allowed = ACCURACY * exact + max(eps, 1e-12) * squares + 1e-280
     return [check("distance from components", np.abs(answer - exact), allowed)]
 
 
@@ -138,11 +160,14 @@ def ridge(rng):
     if refine or rng.random() < 0.3:
         model.fit(rows, y, sample_weight=weights)
     else:
-        cuts = np.unique(rng.integers(1, n, 3))
-        parts = np.split(np.arange(n), cuts)
-        for part in parts:
+        style = "dense" if rng.random() < 0.8 else "mixed"
+        models = [model, clone(model)]
+        for part in np.split(np.arange(n), np.unique(rng.integers(1, n, 3))):
             w = None if weights is None else weights[part]
-            model.partial_fit(rows[part], y[part], sample_weight=w)
+            X = configurations.block(rng, rows[part], style)
+            models[rng.integers(2)].partial_fit(X, y[part], sample_weight=w)
+        fitted = [one for one in models if hasattr(one, "sketch_")]
+        model = fitted[0].merge(fitted[1]) if len(fitted) == 2 else fitted[0]
     found = oracle.truth(Rows(d).update(rows, weights), centered=intercept, targets=y)
     exact = oracle.ridge(found, alpha)
     failure = 1.0 - model.sketch_.summary().confidence
@@ -182,9 +207,14 @@ def gcv(rng):
     found = oracle.truth(Rows(d).update(rows, weights), centered=intercept, targets=y)
     failure = 1.0 - model.sketch_.summary().confidence
     exact, slacks, errors = [], [], []
-    coefficients = model.path(alphas).coef.astype(LD)
+    path = model.path(alphas)
+    coefficients = path.coef.astype(LD)
+    lengths, offs, off_slacks = [], [], []
     for alpha, w in zip(alphas, coefficients, strict=True):
         at = oracle.ridge(found, alpha)
+        lengths.append(np.linalg.norm(at.coefficients.astype(np.float64)))
+        offs.append(np.sqrt(((w - at.coefficients) ** 2).sum()))
+        off_slacks.append(at.error)
         left = found.weight - at.free - intercept
         score = found.weight / left**2 * at.squares if left > 1 else LD(np.nan)
         exact.append(score)
@@ -199,6 +229,12 @@ def gcv(rng):
             check("gcv score, upper end", exact[known], high[known], slacks[known], failure),
             check("gcv score, lower end", low[known], exact[known], slacks[known], failure),
         ]
+    certified = np.isfinite(path.error_bounds) & (np.array(lengths) > 0)
+    if certified.any():
+        bounds = (path.error_bounds.astype(LD) * np.array(lengths))[certified]
+        slack = (np.array(off_slacks) * (1 + path.error_bounds))[certified]
+        kind = "ridge coefficients, path"
+        result.append(check(kind, np.array(offs)[certified], bounds, slack, failure))
     # No theorem, but what a choice is for: not ten times worse than both the best on the list
     # and a model that predicts the mean.
     chosen = errors[int(np.flatnonzero(alphas == model.alpha_)[0])]

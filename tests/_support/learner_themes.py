@@ -143,6 +143,19 @@ def regret(rng):
     if rng.random() < 0.4:
         # Targets that are tiny at first, so that a limit that follows them is late.
         y[: int(rng.integers(1, n))] *= 1e-3
+    style = rng.random()
+    if style < 0.1:
+        # Rows that grow by leaps, and targets that were small until then.
+        steps = rng.uniform(2, 12) ** np.arange(1, int(rng.integers(3, 10)))
+        X = np.concatenate([np.ones(int(rng.integers(1, 40))), steps])[:, None]
+        y = np.where(X[:, 0] == 1, 0.01, X[:, 0])
+        w = np.ones(1)
+    elif style < 0.2:
+        # Labels that long weights explain without a loss, and short ones do not.
+        X = rng.choice([-1.0, 1.0], (400, d))
+        y = X[:, 0].copy()
+        w = np.eye(d)[0] * rng.uniform(1, 12)
+    n, d = X.shape
     intercept = bool(rng.random() < 0.3)
     options = {
         "method": str(rng.choice(["rfd", "rfd", "fd", "full", "adagrad", "ogd"])),
@@ -164,14 +177,16 @@ def regret(rng):
         options["C"] = "auto" if auto else limit
         model = sksketch.OnlineNewtonRegressor(**options).partial_fit(X, y)
     wide = np.column_stack([X, np.ones(n)]) if intercept else X
-    result = _regrets(rng, model, wide, y, limit, options)
+    teacher = np.append(w, 0.0) if intercept else w
+    result = _regrets(rng, model, (wide, y, teacher), limit, options)
     return Result(f"regret {n} x {d}: {type(model).__name__}({options})", result)
 
 
-def _regrets(rng, model, X, y, limit, options):
+def _regrets(rng, model, data, limit, options):
     """Check regrets against weights whose predictions are within the limit, and against others."""
+    X, y, teacher = data
     best = np.linalg.lstsq(X, y, rcond=None)[0]
-    rivals = [best * rng.uniform(0, 1.2) for _ in range(3)]
+    rivals = [teacher, *(best * rng.uniform(0, 1.2) for _ in range(3))]
     rivals += [rng.standard_normal(X.shape[1]) * 10.0 ** rng.uniform(-2, 1) for _ in range(3)]
     within = []
     for w in (best, *rivals):

@@ -184,7 +184,7 @@ def against_the_seed(rng):
 def two_rules(rng):
     """The same rows by rule="uniform" and rule="half": which certificate is better?"""
     d, size = int(rng.integers(12, 41)), int(rng.integers(2, 7))
-    n = int(rng.integers(100, 400))
+    n = int(rng.integers(80, 250))
     solver = str(rng.choice(["exact", "block"]))
     family, rows = families.draw(rng, n, d)
     rows = families.fitted(rows, np.float64)
