@@ -195,7 +195,7 @@ def ridge(rng):
 
 def gcv(rng):
     """Scores of generalized cross-validation, and what is chosen by them."""
-    family, rows, y, weights, unit = _regression(rng, large=0.02)
+    family, rows, y, weights, unit = _regression(rng, large=0.0)
     n, d = rows.shape
     intercept = bool(rng.random() < 0.5)
     made = configurations.draw(rng, d, size_of(rows), centered=False, ages=False)

@@ -49,9 +49,23 @@ def any_sketch(rng):
     """Any sketch, any rows, in any pieces, merged in a random tree."""
     n, d = shape(rng)
     family, rows = families.draw(rng, n, d)
-    dtype = precision(rng)
-    rows = families.fitted(rows, dtype)
-    made = configurations.draw(rng, d, size_of(rows))
+    rows = families.fitted(rows, precision(rng))
+    return _torn(rng, family, rows, configurations.draw(rng, d, size_of(rows)))
+
+
+def block_solver(rng):
+    """The solver whose bounds are probabilistic, on enough rows and columns that it is used."""
+    n, d = int(rng.integers(100, 400)), int(rng.integers(20, 61))
+    family, rows = families.draw(rng, n, d)
+    rows = families.fitted(rows, precision(rng))
+    made = configurations.draw(rng, d, size_of(rows), solver="block")
+    return _torn(rng, family, rows, made)
+
+
+def _torn(rng, family, rows, made):
+    """Give rows to shards in pieces, and check what they are merged to."""
+    n, d = rows.shape
+    dtype = rows.dtype
     shards = int(rng.choice([1, 1, 2, 3, 4]))
     style = STYLES[rng.integers(len(STYLES))]
     weighted = bool(rng.random() < 0.25)
@@ -67,7 +81,7 @@ def any_sketch(rng):
             more = configurations.after_reading(rng, sketch, int(rng.integers(1, 8)), d, dtype)
             feed.take(more)
     sketch, seen = feed.finished()
-    name = f"{family} {n} x {d} {np.dtype(dtype).name} {style}, {shards} shards: {made.name}"
+    name = f"{family} {n} x {d} {dtype} {style}, {shards} shards: {made.name}"
     name += " weighted" * weighted + " after reading" * adaptive
     return Result(name, checks.of_sketch(sketch, seen, made))
 
@@ -87,7 +101,7 @@ def linear_sketch(rng):
     return Result(f"{family} {n} x {d}: {kind} {size}", checks.of_sketch(sketch, seen, made))
 
 
-def fixed(rng, kind, d, *arguments, **options):
+def fixed(rng, kind, *arguments, **options):
     """Return a configuration that is written down instead of drawn."""
     centered = bool(rng.random() < 0.2)
     text = ", ".join([*map(repr, arguments), *(f"{key}={options[key]!r}" for key in options)])
@@ -101,48 +115,65 @@ def fixed(rng, kind, d, *arguments, **options):
 
 
 def many_shrinks(rng, n=None):
-    """So many shrinks that roundings show: tiny gains, or columns that use every digit."""
-    style = int(rng.integers(4))
-    rule, correction = str(rng.choice(["uniform", "half"])), str(rng.choice(["none", "half"]))
-    options = {"solver": "exact", "rule": rule, "correction": correction}
+    """So many shrinks that roundings show."""
+    style = 0 if n is not None else int(rng.integers(4))
     dtype = np.dtype(np.float64)
-    if style == 0 or n is not None:
+    if style == 0:
         dtype = np.dtype(np.float32) if rng.random() < 0.7 else dtype
-        d, n = int(rng.integers(1, 5)), n or int(rng.integers(5_000, 12_000))
-        together = int(rng.choice([1, 2, 4])) if n < 100_000 else 64
-        made = fixed(rng, sksketch.FrequentDirections, d, 1, **options, buffer_rows=1 + together)
-        rows = np.zeros((n, d))
-        rows[:, 0] = math.sqrt(rng.uniform(0.5, 0.99) * np.finfo(dtype).eps / together)
-        rows[0, 0] = 1.0
+        rows, made = _tiny_gains(rng, n or int(rng.integers(5_000, 12_000)), dtype)
     elif style == 1:
-        d, n = int(rng.integers(20, 50)), int(rng.integers(1000, 2000))
-        size = int(rng.integers(4, 12))
-        rows = rng.random((n, d)) * (rng.random((n, d)) < 0.2) * 0.5 ** np.arange(d)
-        options |= {"buffer_rows": size + int(rng.integers(1, 4))}
-        if rng.random() < 0.5:
-            options["decay"] = float(rng.choice([0.9, 0.2]))
-        made = fixed(rng, sksketch.FrequentDirections, d, size, **options)
+        rows, made = _last_digits(rng)
     elif style == 2:
-        d, n = int(rng.integers(1, 4)), int(rng.integers(5_000, 40_000))
-        rows = np.tile(rng.choice([0.1, 1 / 3, 0.7], d), (n, 1))
-        made = fixed(rng, sksketch.ExactCovariance, d)
+        rows = np.tile(rng.choice([0.1, 1 / 3, 0.7], int(rng.integers(1, 4))), (20_000, 1))
+        rows = rows[: int(rng.integers(5_000, 20_000))]
+        made = fixed(rng, sksketch.ExactCovariance)
     else:
-        d, n = int(rng.integers(20, 40)), int(rng.integers(800, 1500))
-        rows = rng.random((n, d)) * (rng.random((n, d)) < 0.2) * 0.5 ** np.arange(d)
-        kind = sksketch.SparseFrequentDirections if rng.random() < 0.3 else None
-        made = fixed(
-            rng,
-            kind or sksketch.TwoLevelFrequentDirections,
-            d,
-            7,
-            **({} if kind else {"rank": 1, "buffer_rows": 5}),
-        )
+        rows = _halving(rng, int(rng.integers(800, 1500)), int(rng.integers(30, 41)))
+        made = fixed(rng, sksketch.TwoLevelFrequentDirections, 25, rank=2, buffer_rows=10)
+        if rng.random() < 0.3:
+            made = fixed(rng, sksketch.SparseFrequentDirections, 22, buffer_rows=30, seed=1)
+    n, d = rows.shape
     sketch, seen = made.make(), Rows(d)
-    rows = families.fitted(rows, dtype)
+    rows = rows.astype(dtype)
     sketch.update(rows)
     seen.update(rows, decay=sketch.decay)
     name = f"many shrinks {n} x {d} {dtype.name}: {made.name}"
     return Result(name, checks.of_sketch(sketch, seen, made))
+
+
+def _rounded_options(rng):
+    return {
+        "solver": "exact",
+        "rule": str(rng.choice(["uniform", "half"])),
+        "correction": str(rng.choice(["none", "half"])),
+    }
+
+
+def _tiny_gains(rng, n, dtype):
+    """Return a long row and very many short ones, which together add less than its rounding."""
+    d = int(rng.integers(1, 5))
+    together = int(rng.choice([1, 2, 4])) if n < 100_000 else 64
+    made = fixed(
+        rng, sksketch.FrequentDirections, 1, **_rounded_options(rng), buffer_rows=1 + together
+    )
+    rows = np.zeros((n, d))
+    rows[:, 0] = math.sqrt(rng.uniform(0.5, 0.99) * np.finfo(dtype).eps / together)
+    rows[0, 0] = 1.0
+    return rows, made
+
+
+def _halving(rng, n, d):
+    return rng.random((n, d)) * (rng.random((n, d)) < 0.2) * 0.5 ** np.arange(d)
+
+
+def _last_digits(rng):
+    """Return columns that use every digit, for a sketch that cuts where the digits end."""
+    size = int(rng.integers(18, 25))
+    options = _rounded_options(rng) | {"buffer_rows": size + int(rng.integers(2, 7))}
+    if rng.random() < 0.2:
+        options["decay"] = float(rng.choice([0.999, 0.9]))
+    made = fixed(rng, sksketch.FrequentDirections, size, **options)
+    return _halving(rng, int(rng.integers(800, 2000)), int(rng.integers(30, 41))), made
 
 
 def very_many_rows(rng):

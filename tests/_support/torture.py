@@ -15,7 +15,8 @@ from _support.checks import check
 # Every so many cases one of those that take longer; the others are drawn by these weights.
 MANY_SHRINKS, VERY_MANY_ROWS = 80, 2500
 THEMES = {
-    sketch_themes.any_sketch: 0.58,
+    sketch_themes.any_sketch: 0.54,
+    sketch_themes.block_solver: 0.04,
     sketch_themes.linear_sketch: 0.02,
     sketch_themes.against_the_seed: 0.01,
     sketch_themes.two_rules: 0.06,

@@ -1,4 +1,7 @@
-"""Run the certificate torture: ``python -m _support.torture_run --streams 100000 --workers 2``.
+"""Run the certificate torture, or one case of it.
+
+``make torture`` runs all of it, ``PYTHONPATH=tests python -m _support.torture_run --case 7`` shows
+every check of one case.
 
 Ends with 1 if a bound that is meant to be certain failed once, or one with a stated probability
 more often than that.
@@ -11,6 +14,7 @@ import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 
 from _support import torture
 
@@ -46,13 +50,11 @@ def many(streams, seed, workers):
     start = time.perf_counter()
     tally = torture.Tally()
     numbers = [range(i, min(i + CASES, seed + streams)) for i in range(seed, seed + streams, CASES)]
-    if workers == 1:
-        for some in numbers:
-            tally.merge(part(some))
-    else:
-        with ProcessPoolExecutor(workers) as pool:
-            for plain in pool.map(part, numbers):
-                tally.merge(plain)
+    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+        for plain in map(part, numbers) if pool is None else pool.map(part, numbers):
+            tally.merge(plain)
+            sys.stderr.write(f"\r{tally.n_streams:,} streams, {len(tally.violations):,} violations")
+    sys.stderr.write("\n")
     seconds = time.perf_counter() - start
     refused = sum(tally.refused.values())
     say(f"{tally.n_streams:,} streams, {refused:,} of them refused, in {seconds:.0f} s\n")
@@ -66,7 +68,7 @@ def many(streams, seed, workers):
         shown[kind] += 1
         if shown[kind] <= SHOWN:
             say(f"\n{kind}: {worst:.6g} times\n  {name}")
-            say(f"  python -m _support.torture_run --case {number}")
+            say(f"  PYTHONPATH=tests python -m _support.torture_run --case {number}")
     return not tally.holds
 
 
