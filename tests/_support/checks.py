@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from _support import oracle
-from _support.oracle import LD
+from _support import extended, oracle
+from _support.extended import LD
 
 # What float64 loses of a product below its range, at most. Rows whose squares vanish are answered
 # with zero, as the documentation says, so that much is not held against a bound.
@@ -70,11 +70,11 @@ def of_answer(summary, certificate, found, n_rows, configuration, label=""):
         result.append(check(kind + label, low, high, slack, failure))
 
     # The operator, without the ridge that the target has as well.
-    K = oracle.operator(summary.components, summary.eigenvalues)
+    K = extended.operator(summary.components, summary.eigenvalues)
     shift = LD(summary.ridge) - LD(configuration.initial_ridge)
     largest = np.sum(summary.eigenvalues, dtype=LD) + abs(shift)
-    formed = slack + LD(summary.rank + 4) * oracle.ROUNDOFF * largest
-    error, error_slack = oracle.spectral_norm(G - K - shift * np.eye(d, dtype=LD))
+    formed = slack + LD(summary.rank + 4) * extended.ROUNDOFF * largest
+    error, error_slack = extended.spectral_norm(G - K - shift * np.eye(d, dtype=LD))
     low, high = certificate.spectral_error
     if np.isfinite(high):
         claim("spectral error, upper end", error, high, formed + error_slack)
@@ -86,7 +86,7 @@ def of_answer(summary, certificate, found, n_rows, configuration, label=""):
         claim("eigenvalue, upper end", values[:n], most, value_slack)
         claim("eigenvalue, lower end", least, values[:n], value_slack)
     if n and found.trace > floor:
-        captured = oracle.captured(G, summary.components) / found.trace
+        captured = extended.captured(G, summary.components) / found.trace
         least, most = certificate.captured_energy.T
         # Of the sums over k directions, and of the trace.
         relative = (np.arange(1, n + 1) + d) * slack / found.trace
@@ -95,13 +95,13 @@ def of_answer(summary, certificate, found, n_rows, configuration, label=""):
     # A read-out that puts the loss on the kept eigenvalues hides what was kept.
     if certificate.n_certain and "correction='full'" not in configuration.name:
         # So many eigenvalues of A'A are above all that was lost, and above nothing.
-        lost = oracle.double_eigenvalues(G - K)[0][0]
+        lost = extended.double_eigenvalues(G - K)[0][0]
         last = values[certificate.n_certain - 1]
         claim("certain directions", max(lost, TINY), last, value_slack + error_slack + formed)
     if np.isfinite(high):
         # No bound is stated for it but this follows: rows that are off change it by no more than
         # the trace of what they change A'A by, and a sum of squares has its roundings.
-        sums = LD(n_rows + d + 8) * LD(oracle.DOUBLE) * found.trace
+        sums = LD(n_rows + d + 8) * LD(extended.DOUBLE) * found.trace
         off = abs(LD(certificate.squared_norm) - found.trace)
         claim("squared norm", off, d * LD(high) + sums, d * slack, 0.0)
     return result
@@ -109,7 +109,7 @@ def of_answer(summary, certificate, found, n_rows, configuration, label=""):
 
 def _eigenvalues(G, intervals, slack):
     """Return eigenvalues that are fine enough to decide about the intervals, and their error."""
-    values, rough = oracle.double_eigenvalues(G)
+    values, rough = extended.double_eigenvalues(G)
     if not len(intervals) or len(G) > LARGEST_JACOBI:
         return values, rough + slack
     least, most = intervals.T.astype(LD)
@@ -117,5 +117,5 @@ def _eigenvalues(G, intervals, slack):
     clear = (least <= near - margin).all() and (near + margin <= most).all()
     if clear:
         return values, margin
-    values, fine = oracle.eigenvalues(G)
+    values, fine = extended.eigenvalues(G)
     return values, fine + slack

@@ -6,9 +6,10 @@ import numpy as np
 from sklearn.base import clone
 
 import sksketch
-from _support import checks, configurations, families, oracle
+from _support import checks, configurations, extended, families, oracle
 from _support.checks import check
-from _support.oracle import LD, Rows
+from _support.extended import LD
+from _support.oracle import Rows
 from _support.sketch_themes import Result, precision, shape, size_of
 
 # An answer that is no bound has to be right to this part of itself: more than single precision,
@@ -82,7 +83,7 @@ def _spectrum(model, certificate, found, centered):
     degrees = max(LD(model.sketch_.total_weight) - centered, LD(1))
     least, most = certificate.eigenvalues[: len(variances)].T.astype(LD) / degrees
     # One division and one product apart.
-    rounding = 4 * LD(oracle.DOUBLE) * variances
+    rounding = 4 * LD(extended.DOUBLE) * variances
     result = []
     if len(variances):
         result += [
@@ -94,19 +95,19 @@ def _spectrum(model, certificate, found, centered):
     total = LD(np.sum(model.explained_variance_ratio_, dtype=LD))
     if k <= len(certificate.captured_energy):
         low, high = certificate.captured_energy[k - 1].astype(LD)
-        rounding = 4 * (k + 1) * LD(oracle.DOUBLE)
+        rounding = 4 * (k + 1) * LD(extended.DOUBLE)
         result += [
             check("sum of ratios, in its interval", total, high, rounding),
             check("sum of ratios, in its interval", low, total, rounding),
         ]
     if model.target_met_ and isinstance(model.n_components, float):
-        share = oracle.captured(found.gram, model.components_)[-1] / found.trace
+        share = extended.captured(found.gram, model.components_)[-1] / found.trace
         slack = (k + len(found.gram)) * found.error / found.trace
         result.append(check("target met, share", model.n_components, share, slack, failure))
     if model.target_met_ and model.tol is not None:
         summary = model.sketch_.summary()
-        K = oracle.operator(summary.components, summary.eigenvalues, summary.ridge)
-        error, slack = oracle.spectral_norm(found.gram - K)
+        K = extended.operator(summary.components, summary.eigenvalues, summary.ridge)
+        error, slack = extended.spectral_norm(found.gram - K)
         low, high = error / found.trace, LD(model.tol)
         result.append(check("target met, error", low, high, (slack + found.error) / found.trace))
     return result
@@ -117,7 +118,7 @@ def _reconstruction(rng, model, rows, centered):
     some = rows[rng.integers(0, len(rows), min(len(rows), 10))]
     answer = model.reconstruction_error(some)
     Z = some.astype(LD) - (model.mean_.astype(LD) if centered else 0)
-    Q = oracle.orthonormal(model.components_)
+    Q = extended.orthonormal(model.components_)
     left = Z - (Z @ Q.T) @ Q
     squares, exact = (Z**2).sum(axis=1), (left**2).sum(axis=1)
     # The difference of a row's square and that of its scores has the roundings of the square.

@@ -6,9 +6,10 @@ import numpy as np
 import scipy.optimize
 
 import sksketch
-from _support import families, oracle
+from _support import extended, families, oracle
 from _support.checks import check
-from _support.oracle import LD, Rows
+from _support.extended import LD
+from _support.oracle import Rows
 from _support.sketch_themes import Result
 
 LOSSES = {
@@ -42,15 +43,15 @@ def reduction(rng):
 
 def _outside(model, rows, weights):
     found = oracle.truth(Rows(rows.shape[1]).update(rows, weights))
-    Q = oracle.orthonormal(model.components_)
+    Q = extended.orthonormal(model.components_)
     # Twice, since what is left can be far smaller than what is taken off.
     G = found.gram
     for _ in range(2):
         G = G - Q.T @ (Q @ G)
         G = G - (G @ Q.T) @ Q
-    error, slack = oracle.spectral_norm((G + G.T) / 2)
+    error, slack = extended.spectral_norm((G + G.T) / 2)
     low, high = model.spectral_error_
-    slack = slack + found.error + 16 * len(G) * oracle.ROUNDOFF * found.trace + LD(1e-300)
+    slack = slack + found.error + 16 * len(G) * extended.ROUNDOFF * found.trace + LD(1e-300)
     failure = 1.0 - model.spectral_confidence_
     return [
         check("outside of the subspace, upper end", error, high, slack, failure),

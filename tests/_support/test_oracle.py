@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from _support import oracle
-from _support.oracle import LD
+from _support import extended, oracle
+from _support.extended import LD
 
-pytestmark = pytest.mark.skipif(not oracle.EXTENDED, reason="long double is no finer than double")
+pytestmark = pytest.mark.skipif(not extended.EXTENDED, reason="long double is no finer than double")
 
 
 def fractions(X):
@@ -63,7 +63,7 @@ def test_weights_after_forgetting_and_merging():
     one.merge(other).update(np.zeros((1, 2)), decay=0.9)
     exact = [Fraction(0.9) ** age for age in (3, 2, 1)] + [2 * Fraction(0.9), Fraction(1)]
     for weight, wanted in zip(one.weights, exact, strict=True):
-        assert abs(exactly(weight) - wanted) <= wanted * exactly(8 * oracle.ROUNDOFF)
+        assert abs(exactly(weight) - wanted) <= wanted * exactly(8 * extended.ROUNDOFF)
 
 
 def test_constant_rows_have_no_scatter_at_all():
@@ -82,15 +82,15 @@ def test_eigenvalues_of_a_matrix_that_is_built_from_them(n, kind):
         "graded": 0.25 ** np.arange(n),
         "multiple": np.where(np.arange(n) < n / 2, 1.0, 2.0**-40),
     }[kind].astype(LD)
-    Q = oracle.orthonormal(rng.standard_normal((n, n)))
-    values, error = oracle.eigenvalues((Q.T * wanted) @ Q)
-    assert np.abs(values - wanted).max() <= error + 8 * n * oracle.ROUNDOFF
+    Q = extended.orthonormal(rng.standard_normal((n, n)))
+    values, error = extended.eigenvalues((Q.T * wanted) @ Q)
+    assert np.abs(values - wanted).max() <= error + 8 * n * extended.ROUNDOFF
     assert error < 1e-15
 
 
 def test_eigenvalues_of_integers_satisfy_their_characteristic_polynomial():
     G = np.array([[2, 1, 0], [1, 3, 1], [0, 1, 4]])
-    values, error = oracle.eigenvalues(G.astype(LD))
+    values, error = extended.eigenvalues(G.astype(LD))
     for value in values:
         x = exactly(value)
         assert abs((2 - x) * ((3 - x) * (4 - x) - 1) - (4 - x)) <= 20 * exactly(error)
@@ -99,14 +99,14 @@ def test_eigenvalues_of_integers_satisfy_their_characteristic_polynomial():
 def test_captured_energy_is_of_the_span_and_not_of_the_rows_given():
     G = np.diag([4.0, 2.0, 1.0]).astype(LD)
     skew = np.array([[2.0, 0.0, 0.0], [5.0, 0.1, 0.0]])
-    assert oracle.captured(G, skew).astype(float).tolist() == [4.0, 6.0]
+    assert extended.captured(G, skew).astype(float).tolist() == [4.0, 6.0]
 
 
 def test_solve_is_exact_to_rounding_on_an_ill_conditioned_matrix():
     n = 7
     H = np.array([[Fraction(1, i + j + 1) for j in range(n)] for i in range(n)])
     H = np.array([[float(x) for x in row] for row in H])
-    x = oracle.solve(H, H.astype(LD).sum(axis=1))
+    x = extended.solve(H, H.astype(LD).sum(axis=1))
     assert np.abs(x - 1).max() < 1e-9
     assert np.abs(H.astype(LD) @ x - H.astype(LD).sum(axis=1)).max() < 1e-18
 

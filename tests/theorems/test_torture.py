@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from _support import oracle, torture
+from _support import extended, torture
 
 STREAMS = 800
 
@@ -18,7 +18,7 @@ def tally():
     return counted
 
 
-@pytest.mark.skipif(not oracle.EXTENDED, reason="long double is no finer than double")
+@pytest.mark.skipif(not extended.EXTENDED, reason="long double is no finer than double")
 def test_every_kind_of_bound_holds_as_often_as_it_says(tally):
     broken = [f"{row.kind}: {row.violations} of {row.checks}" for row in tally.rows() if row.broken]
     shown = [f"{kind} in case {number}: {name}" for kind, _, number, name in tally.violations[:20]]
