@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test soak package lint bench bench-quick reproduce reproduce-quick docs clean
+.PHONY: help tour test soak torture package lint bench bench-quick reproduce reproduce-quick docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ test: $(VENV)/dev.stamp ## run the tests, the doctests and the example of the RE
 
 soak: $(VENV)/dev.stamp ## the robustness tests in full: damaged files, kills, ten million rows
 	@SKSKETCH_SOAK=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile tests/robustness
+
+torture: $(VENV)/dev.stamp ## 100,000 streams built to break a certificate, and a table of every kind of bound
+	@PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m _support.torture_run --streams 100000 --seed 0
 
 package: $(BIN)/python ## build sdist and wheel, and try them in empty environments
 	@$(BIN)/python tools/check_package.py
