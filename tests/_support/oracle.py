@@ -164,6 +164,10 @@ def ridge(found, penalty):
     G, c = found.gram, found.cross
     M = G + LD(penalty) * np.eye(len(G), dtype=LD)
     x = solve(M, c)
+    if not np.isfinite(x).all():
+        # A penalty that even these numbers do not resolve: nothing is known then.
+        nothing = LD(np.inf)
+        return Ridge(np.zeros_like(c), nothing, LD(0), nothing, LD(0), nothing)
     length = np.sqrt(x @ x)
     residual = c - M @ x
     spread = (np.trace(M) * length + np.sqrt(c @ c)) * 4 * len(G) * ROUNDOFF

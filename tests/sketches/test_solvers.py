@@ -201,7 +201,7 @@ def test_a_block_begins_in_the_precision_that_is_expected_to_do(monkeypatch):
             yield Z
 
     monkeypatch.setattr(DenseStack, "project", recorded)
-    single, double = (float(np.finfo(dtype).eps) for dtype in (np.float32, np.float64))
+    single, double = True, False
     steep = np.random.default_rng(0).standard_normal((600, 60)) * 0.5 ** np.arange(60)
     first = shrink_block(task(steep, 20))
     tried = found.copy()

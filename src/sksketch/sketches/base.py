@@ -99,6 +99,10 @@ class Sketch(ABC):
         self.n_rows_seen += rows.shape[0]
         counted = np.ones(rows.shape[0]) if weights is None else weights
         self.total_weight = accumulated_weight(self.total_weight, counted, self.decay)
+        if dtype == np.float32 and precision(rows) != np.float32:
+            lengths = norms if weights is None else norms * weights
+            length = float(np.sqrt(lengths.sum()))
+            self._allow(perturbed_gram(length, 1.01 * unit_roundoff(np.float32) * length))
         start = 0
         # Dense rows that must be converted are converted a piece at a time.
         ready = weights is None and not is_sparse(rows) and precision(rows) == dtype

@@ -342,6 +342,9 @@ class FrequentDirections(ShrinkSketch):
             # Both streams ran at the same time, so neither ages the other.
             self._flush()
         elif waiting:
+            if self.dtype == np.float32 != other.dtype:
+                sparse = squared_norm(other._sparse.rows.data[None])
+                self._narrow(squared_norm(other._buffer.rows) + sparse)
             self._take(other._buffer.rows)
             self._take(other._sparse.rows.astype(self.dtype, copy=False))
         rows = theirs.matrix
@@ -352,13 +355,16 @@ class FrequentDirections(ShrinkSketch):
             return
         if self.dtype == np.float32 and len(rows):
             # To wait with rows in single precision, kept rows have to be rounded.
-            energy = squared_norm(rows)
-            entries = unit_roundoff(np.float32) * math.sqrt(energy)
-            self._allow(perturbed_gram(math.sqrt(energy), entries))
+            self._narrow(squared_norm(rows))
             rows = cast(rows, np.float32)
             theirs = replace(theirs, matrix=cast(rows, np.float64))
         self._memory = self._memory.with_losses_of(theirs)
         self._take(rows)
+
+    def _narrow(self, energy: float) -> None:
+        """Allow for rounding rows of so much energy to single precision."""
+        length = math.sqrt(energy)
+        self._allow(perturbed_gram(length, 1.01 * unit_roundoff(np.float32) * length))
 
     # Reading
 

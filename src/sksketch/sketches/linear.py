@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sksketch._typing import Array
 from sksketch.arrays.linalg import thin_svd
 from sksketch.arrays.namespace import joined, like, on_device, precision
+from sksketch.arrays.rounding import gamma
 from sksketch.arrays.rows import as_rows, as_weights, squared_row_norms
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State
@@ -243,6 +244,8 @@ class LinearSketch(Sketch):
         total = self._squared_norm
         # B'B may be above or below A'A, so nothing but rows of zeros is certain.
         bound = math.inf if total > 0 else 0.0
+        # A sum over columns and rows, with their weights.
+        most = total * (1.0 + gamma(B.shape[1] + self.n_rows_seen + 8))
         summary = LowRankPlusRidge(
             vectors[:rank].astype(B.dtype, copy=False),
             singular_values[:rank] ** 2,
@@ -254,7 +257,7 @@ class LinearSketch(Sketch):
             spectral_error=(0.0, bound),
             captured_energy=np.tile([0.0, 1.0], (rank, 1)),
             # The eigenvalues of A'A sum to the total, so k of them are at most a k-th of it.
-            eigenvalues=np.stack([np.zeros(rank), total / np.arange(1, rank + 1)], axis=1),
+            eigenvalues=np.stack([np.zeros(rank), most / np.arange(1, rank + 1)], axis=1),
             n_certain=0,
             squared_norm=total,
             n_rows_seen=self.n_rows_seen,

@@ -186,6 +186,13 @@ class Memory:
         """Return this memory with no kept rows, as when all of them are zero."""
         return replace(self, matrix=self.matrix[:0], eigenvalues=self.eigenvalues[:0], skew=0.0)
 
+    def without(self, energy: float) -> Memory:
+        """Return this memory after rows of no more than so much energy were dropped."""
+        if energy == 0.0:
+            return self
+        lost = Ledger(shrinkage=energy, mass_error=energy)
+        return replace(self, ledger=self.ledger + lost)
+
     def numbers(self) -> dict[str, Any]:
         """Return the plain values of the memory, for a saved state."""
         ledger = {f"ledger.{name}": value for name, value in self.ledger.as_dict().items()}
@@ -267,7 +274,9 @@ def compress(
     kept = squared_norm(memory.matrix)
     total = kept + gained
     if total == 0.0:
-        return memory.without_rows()
+        # Around a centre far away, what is left of squared norms may be rounding.
+        unknown = 0.0 if sparse is None else sparse.squared_norm_error
+        return memory.without_rows().without(unknown)
     stack: Stack
     if sparse is None:
         stack = DenseStack(memory.matrix, memory.eigenvalues, memory.skew, rows, total, scratch)

@@ -133,6 +133,10 @@ class Centered(Sketch):
         limits = self.sketch._sparse_limits() or (1, 1)
         self._sparse = SparseRowBuffer(*limits).allocate(n_features, dtype)
 
+    def _allow(self, amount: float) -> None:
+        self._cached = None
+        self.sketch._allow(amount)
+
     def _take(self, rows: Any) -> None:
         self._take_weighted(rows, None)
 

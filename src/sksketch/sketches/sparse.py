@@ -164,7 +164,7 @@ class SparseFrequentDirections(ShrinkSketch):
     ) -> tuple[Memory, int]:
         """Return the memory after the rows as well, and the tries until then: Algorithm 2."""
         if rows.squared_norm == 0.0:
-            return memory, n_tries
+            return memory.without(rows.squared_norm_error), n_tries
         if len(rows) <= memory.sketch_size:
             return self._shrunk(_with_allowance(memory, rows), _dense(rows)), n_tries
         kept, n_tries = boosted_sparse_shrink(

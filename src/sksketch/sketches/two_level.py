@@ -175,8 +175,8 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         rounded = cast(theirs, np.float64)
         self._first = self._first.with_losses_of(replace(other._first, matrix=rounded))
         if self.dtype == np.float32:
-            # To wait with rows in single precision, kept rows have to be rounded.
-            length = math.sqrt(squared_norm(rounded))
+            # To wait with rows in single precision, others have to be rounded.
+            length = math.sqrt(squared_norm(rounded) + squared_norm(other._buffer.rows))
             self._allow(perturbed_gram(length, 2.0 * unit_roundoff(np.float32) * length))
         self._take(cast(other._buffer.rows, self.dtype))
         self._take(theirs)
