@@ -222,7 +222,7 @@ def gcv(rng):
         slacks.append(found.weight / left**2 * at.squares_error + 4 * score * at.free_error / left)
         errors.append(found.squares - 2 * found.cross @ w + w @ found.gram @ w)
     exact, slacks = np.array(exact), np.array(slacks)
-    known = np.isfinite(exact)
+    known = np.isfinite(exact) & np.isfinite(slacks)
     low, high = model.score_intervals_.T.astype(LD)
     result = []
     if known.any():

@@ -256,8 +256,13 @@ def orthonormal_parts(T: Array, n_first: int) -> tuple[Array, Array]:
     Those are orthonormal rows Y, but for roundings of the other columns in the precision of T.
     """
     T, factor = _factored(T)
-    if len(T):
+    for _ in range(2):
+        if not len(T):
+            break
         T, factor = _factored(cast(factor, precision(T)) @ T)
+        # Rows that were far from independent are only nearly orthonormal after one pass.
+        if len(T) and float(namespace(factor).max(namespace(factor).abs(factor))) < 1.5:
+            break
     if not len(T):
         return cast(T[:, :n_first], np.float64), T[:, n_first:]
     first = factor @ cast(T[:, :n_first], np.float64)

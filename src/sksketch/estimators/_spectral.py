@@ -164,8 +164,10 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if not rank:
             return values
         most = float(certificate.captured_energy[rank - 1, 1]) * certificate.squared_norm
-        over = max(float(values.sum()) - most, 0.0) / rank
-        return np.asarray(np.maximum(values - over, low))
+        least, sums = float(low.sum()), float(values.sum())
+        if sums > most:
+            values = low + (values - low) * max((most - least) / (sums - least), 0.0)
+        return np.asarray(values)
 
     def _shift(self, ridge: float) -> float:
         """Return the part of the summary's ridge that stands for lost energy."""

@@ -21,6 +21,7 @@ from sksketch.estimators import (
 from sksketch.learners.ridge import solve_summary
 from sksketch.loading import ESTIMATORS, read_out
 from sksketch.sketches import Centered, Certificate, Regression, Sketch
+from sksketch.sketches.cross_moments import Moments
 
 ONLINE: tuple[Any, ...] = (OnlineNewtonClassifier, OnlineNewtonRegressor)
 
@@ -231,8 +232,9 @@ class Findings:
         bounds = np.asarray(found.error_bounds, dtype=np.float64)
         if not (np.isfinite(bounds) & (bounds > 0)).any():
             return bounds
-        summary, cross = self._summary, self._cross
-        solutions = (solve_summary(summary, cross, float(alpha)) for alpha in found.alphas)
+        summary, moments = self._summary, self._moments
+        cross, error = moments.cross, moments.cross_error
+        solutions = (solve_summary(summary, cross, float(alpha), error) for alpha in found.alphas)
         return np.array([solution.absolute_bounds[target] for solution in solutions])
 
     @cached_property
@@ -240,9 +242,9 @@ class Findings:
         return self.sketch.summary()
 
     @cached_property
-    def _cross(self) -> Array:
+    def _moments(self) -> Moments:
         assert isinstance(self.sketch, Regression)
-        return self.sketch.moments().cross
+        return self.sketch.moments()
 
     def _regression(self) -> Any:
         if not self.is_regression:

@@ -228,7 +228,8 @@ def basis_of(spanning: Any) -> LinearMap:
             return basis
     values, vectors = thin_svd(spanning)
     rounding = float(np.finfo(spanning.dtype).eps) * max(spanning.shape) ** 0.5
-    rank = int(np.count_nonzero(values > max(RANK_RESOLUTION, rounding) * values[0]))
+    largest = float(values.max(initial=0.0))
+    rank = int(np.count_nonzero(values > max(RANK_RESOLUTION, rounding) * largest))
     return DenseBasis(vectors[:rank].T)
 
 

@@ -42,8 +42,9 @@ OVERSAMPLING = 8
 PROBES = 8
 MAX_PASSES = 4
 
-# Where the noise of cheap products is more than this part of what is lost, exact ones take over.
-ACCURACY = 5e-2
+# Where the noise of cheap products is more than this part of what is lost, exact ones take over,
+# and where it can change the kept rows by more than the other part of all cuts.
+ACCURACY, TOLERATED = 5e-2, 8e-2
 
 # An eigenvalue below this part of the largest one is zero, to rounding.
 ZERO = 1e-26
@@ -79,7 +80,7 @@ class Task:
 
     def tolerates(self, allowance: float, cut: float) -> bool:
         """Say whether roundings stay small beside what all shrinks, this one with them, cut."""
-        allowed = ACCURACY * (self.before.kept_loss + cut)
+        allowed = TOLERATED * (self.before.kept_loss + cut)
         return self.before.measured + allowance <= allowed
 
     def shrunk(self, spectrum: Array, size: int) -> tuple[Array, float]:
