@@ -120,7 +120,9 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Return how many components to have: as asked for, at least one, at most all columns."""
         k = self.n_components
         if k is None:
-            return max(len(variances), 1)
+            # Directions of rounding size are not counted, or their number would be an accident.
+            least = n_features * np.finfo(np.float64).eps * variances.max(initial=0.0)
+            return max(int(np.count_nonzero(variances > least)), 1)
         if isinstance(k, float):
             certain = self.certificate_.captured_energy[: len(variances), 0]
             if len(certain) and certain.max() >= k:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -10,7 +11,6 @@ import numpy as np
 
 from sksketch._typing import Array, PathLike
 from sksketch.arrays.device_sparse import on_host
-from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
 from sksketch.arrays.rows import (
@@ -65,6 +65,8 @@ class Sketch(ABC):
     # Whether sparse rows on a device stay there; else they come to the host.
     _sparse_on_device: bool = False
     _interrupted: bool = False
+    # Relative error of the entries of rows, where weights or a narrower precision rounded them.
+    _entry_error: float = 0.0
 
     def update(self, X: Any, weights: Any = None) -> Self:
         """Take in a block of rows, or a single row.
@@ -100,9 +102,7 @@ class Sketch(ABC):
         counted = np.ones(rows.shape[0]) if weights is None else weights
         self.total_weight = accumulated_weight(self.total_weight, counted, self.decay)
         if dtype == np.float32 and precision(rows) != np.float32:
-            lengths = norms if weights is None else norms * weights
-            length = float(np.sqrt(lengths.sum()))
-            self._allow(perturbed_gram(length, 1.01 * unit_roundoff(np.float32) * length))
+            self._round(gamma(1, np.float32))
         start = 0
         # Dense rows that must be converted are converted a piece at a time.
         ready = weights is None and not is_sparse(rows) and precision(rows) == dtype
@@ -131,11 +131,25 @@ class Sketch(ABC):
                 rows = scaled_rows(rows, roots)
             else:
                 rows = cast(rows * like(roots[:, None], rows), precision(rows))
-            length = float(np.sqrt(squared_norm(rows.data[None] if is_sparse(rows) else rows)))
             # A root and a product, and the precision in which rows are kept.
-            off = (gamma(3) + unit_roundoff(precision(rows))) * length
-            self._allow(perturbed_gram(length, off))
+            self._round(gamma(3) + unit_roundoff(precision(rows)))
         self._take(rows)
+
+    def _round(self, relative: float) -> None:
+        """Know from now on that entries of rows may be off by so much, relative to themselves.
+
+        What that does to A'A is allowed for where rows are compressed: in the same pieces however
+        they came.
+        """
+        self._entry_error = max(self._entry_error, relative)
+
+    def _rounded(self, energy: float) -> float:
+        """Return what to allow for that in rows of so much energy."""
+        if self._entry_error == 0.0:
+            return 0.0
+        # Rows can have been rounded twice, by weights and by a merge.
+        length = math.sqrt(energy)
+        return perturbed_gram(length, 2.0 * self._entry_error * length)
 
     def _working_dtype(self, dtype: np.dtype[Any], n_features: int) -> np.dtype[Any]:
         """Return the precision in which rows of that precision are remembered."""
@@ -221,6 +235,7 @@ class Sketch(ABC):
             self._interrupted = True
             if self.n_features is None:
                 self._begin(other.n_features, other.dtype)
+            self._round(other._entry_error)
             self._absorb(other.copy() if other is self else other)
             self.n_rows_seen += other.n_rows_seen
             self.total_weight += other.total_weight

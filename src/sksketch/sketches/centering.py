@@ -159,7 +159,12 @@ class Tile(NamedTuple):
 
 
 def centered_tile(
-    mean: RunningMean, tile: Any, weights: Array, ages: Array, out: Array | None = None
+    mean: RunningMean,
+    tile: Any,
+    weights: Array,
+    ages: Array,
+    entry_error: float = 0.0,
+    out: Array | None = None,
 ) -> Tile:
     """Return the rows of a tile for a sketch of the scatter matrix.
 
@@ -172,6 +177,8 @@ def centered_tile(
     weights, ages : arrays of shape (n_rows,)
         Each row is scaled by the root of its weight; its age, which a sketch deals with itself,
         counts in the mean.
+    entry_error : float
+        Relative error that entries of the tile have already.
     out : array, optional
         Room for the rows; it may be the tile itself.
     """
@@ -182,7 +189,7 @@ def centered_tile(
         zeros = tile.scaled(0.0 * weights) if isinstance(tile, SparseRows) else 0 * tile
         return Tile(zeros, mean, 0.0)
     if isinstance(tile, SparseRows):
-        return _sparse_tile(mean, tile, weights, current, gained)
+        return _sparse_tile(mean, tile, weights, current, gained, entry_error)
     if mean.weight == 0.0 and not mean.origin.any():
         mean = replace(mean, origin=_middle_row(tile))
     sums = _column_sums(tile, current, mean.origin)
@@ -195,13 +202,22 @@ def centered_tile(
     spread = length + math.sqrt(float(weights.sum())) * _length(center)
     error = gamma(len(tile) + 12) * math.sqrt(gained) * spread
     entries = unit_roundoff() * spread + (gamma(5) + unit_roundoff(precision(rows))) * length
+    if entry_error:
+        far = spread + math.sqrt(float(weights.sum())) * _length(mean.origin)
+        entries += 2.0 * entry_error * far
+        error += 2.0 * entry_error * math.sqrt(gained) * far
     allowance = _center_allowance(mean, sums, gained, center, error)
     allowance += perturbed_gram(length, entries)
     return Tile(rows, mean.grown(gained, sums, squares, error), allowance)
 
 
 def _sparse_tile(
-    mean: RunningMean, tile: SparseRows, weights: Array, current: Array, gained: float
+    mean: RunningMean,
+    tile: SparseRows,
+    weights: Array,
+    current: Array,
+    gained: float,
+    entry_error: float,
 ) -> Tile:
     """Return sparse rows with a centre that is left to their products to subtract."""
     plain = tile.weighted_sum(current)
@@ -213,11 +229,14 @@ def _sparse_tile(
     error = gamma(len(tile) + 12) * math.sqrt(gained) * spread
     rows = SparseRows(tile.sparse, np.ones(len(tile)), center)
     allowance = 0.0
+    if entry_error:
+        error += 2.0 * entry_error * math.sqrt(gained) * stored
+        allowance = perturbed_gram(spread, 2.0 * entry_error * stored)
     if (weights != 1.0).any():
         rows = rows.scaled(np.sqrt(weights))
         away = stored + math.sqrt(float(weights.sum())) * _length(center)
         entries = (gamma(4) + unit_roundoff(rows.dtype)) * away
-        allowance = perturbed_gram(away, entries)
+        allowance += perturbed_gram(away, entries)
     allowance += _center_allowance(mean, sums, gained, step, error, _length(center))
     squares = tile.squared().weighted_sum(current) - center * (2.0 * plain - gained * center)
     return Tile(rows, mean.grown(gained, sums, np.maximum(squares, 0.0), error), allowance)

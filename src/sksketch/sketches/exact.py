@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.gram import add_gram_inplace
-from sksketch.arrays.linalg import aligned_empty, eigh_descending
+from sksketch.arrays.linalg import aligned_empty, eigh_descending, squared_norm
 from sksketch.arrays.namespace import (
     cast,
     copied,
@@ -113,7 +113,9 @@ class ExactCovariance(Sketch):
             whole = _trace(self._accumulated)
             aged = gamma(8) * whole if self.decay < 1.0 else 0.0
             self._error = self._error * factor + aged
-            self._error += dot_error(len(block) + 2, 1.0, whole - before) + self._owed
+            gained = whole - before
+            self._error += dot_error(len(block) + 2, 1.0, gained) + self._owed
+            self._error += self._rounded(max(gained, 0.0))
             # Where BLAS adds to what is there, it may do so once for each row.
             times = 2 if on_device(block) else len(block) + 2
             self._error += gamma(times) * before
@@ -121,6 +123,8 @@ class ExactCovariance(Sketch):
             self._recent = _added(self._recent, block, 1.0)
             self._recent_rows += len(block)
             self._error += self._owed
+            if self._entry_error:
+                self._error += self._rounded(squared_norm(block))
             if self._recent_rows >= GROUP_ROWS:
                 self._close_group()
         self._owed = 0.0
@@ -155,6 +159,7 @@ class ExactCovariance(Sketch):
         twin._recent, twin._recent_rows = self._recent, self._recent_rows
         twin._accumulated, twin._error = self._accumulated, self._error
         twin._owed = self._owed + allowance
+        twin._entry_error = self._entry_error
         waiting = self._buffer.with_extra(extra)
         if twin._accumulated is None and twin._recent is None and not len(waiting):
             return _zeros(waiting.shape[1]), twin._owed
@@ -236,6 +241,7 @@ class ExactCovariance(Sketch):
             "n_features": self.n_features,
             "dtype": None if self.dtype is None else str(self.dtype),
             "error": self._error,
+            "entry_error": self._entry_error,
             "owed": self._owed,
             "recent_rows": self._recent_rows,
         }
@@ -264,6 +270,7 @@ class ExactCovariance(Sketch):
                     setattr(sketch, f"_{name}", held)
             sketch._recent_rows = meta.get("recent_rows", 0)
             sketch._owed = meta.get("owed", 0.0)
+            sketch._entry_error = meta.get("entry_error", 0.0)
             # Earlier releases added every block to the sum of all and did not count.
             total = 0.0 if sketch._accumulated is None else _trace(sketch._accumulated)
             sketch._error = meta.get("error", gamma(meta["n_rows_seen"] + 2) * total)

@@ -294,14 +294,15 @@ class FrequentDirections(ShrinkSketch):
         settings = self._settings(sparse is not None, reading)
         rows = aged(block, self.decay)
         owed = self._owed + allowance
-        if self.decay < 1.0:
-            energy = squared_norm(rows)
-            if sparse is not None:
-                sparse = sparse.scaled(np.sqrt(age_weights(len(sparse), self.decay)))
-                energy += sparse.all_energy
-            # A power, its root, a product, and the precision in which rows are kept.
-            entries = (gamma(16) + unit_roundoff(precision(rows))) * math.sqrt(energy)
-            owed += perturbed_gram(math.sqrt(energy), entries)
+        if self.decay < 1.0 and sparse is not None:
+            sparse = sparse.scaled(np.sqrt(age_weights(len(sparse), self.decay)))
+        if self.decay < 1.0 or self._entry_error:
+            energy = squared_norm(rows) + (0.0 if sparse is None else sparse.all_energy)
+            owed += self._rounded(energy)
+            if self.decay < 1.0:
+                # A power, its root, a product, and the precision in which rows are kept.
+                entries = (gamma(16) + unit_roundoff(precision(rows))) * math.sqrt(energy)
+                owed += perturbed_gram(math.sqrt(energy), entries)
         return compress(older, rows, sparse, settings, self._buffer.scratch).allowing(owed)
 
     def _lend(self, n_rows: int) -> Array | None:
@@ -343,8 +344,7 @@ class FrequentDirections(ShrinkSketch):
             self._flush()
         elif waiting:
             if self.dtype == np.float32 != other.dtype:
-                sparse = squared_norm(other._sparse.rows.data[None])
-                self._narrow(squared_norm(other._buffer.rows) + sparse)
+                self._round(gamma(1, np.float32))
             self._take(other._buffer.rows)
             self._take(other._sparse.rows.astype(self.dtype, copy=False))
         rows = theirs.matrix
@@ -355,16 +355,11 @@ class FrequentDirections(ShrinkSketch):
             return
         if self.dtype == np.float32 and len(rows):
             # To wait with rows in single precision, kept rows have to be rounded.
-            self._narrow(squared_norm(rows))
+            self._round(gamma(1, np.float32))
             rows = cast(rows, np.float32)
             theirs = replace(theirs, matrix=cast(rows, np.float64))
         self._memory = self._memory.with_losses_of(theirs)
         self._take(rows)
-
-    def _narrow(self, energy: float) -> None:
-        """Allow for rounding rows of so much energy to single precision."""
-        length = math.sqrt(energy)
-        self._allow(perturbed_gram(length, 1.01 * unit_roundoff(np.float32) * length))
 
     # Reading
 

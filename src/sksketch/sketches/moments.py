@@ -212,7 +212,7 @@ class Centered(Sketch):
         """Return the tile's rows for the sketch, and the mean after them."""
         ages = age_weights(len(tile), self.decay)
         mean = self._mean.aged(self.decay ** len(tile))
-        return centered_tile(mean, tile, weights, ages, out)
+        return centered_tile(mean, tile, weights, ages, self._entry_error, out)
 
     def _with_tile(self) -> Tile:
         """Return the waiting tile, centered, and the mean with it."""
@@ -291,6 +291,7 @@ class Centered(Sketch):
             "flushed_weight": self._mean.weight,
             "mean_error": self._mean.error,
             "n_tiles": self._mean.n_tiles,
+            "entry_error": self._entry_error,
         }
         arrays = {}
         if self.n_features is not None:
@@ -326,6 +327,7 @@ class Centered(Sketch):
                 centered._sparse.restore(rows, state.arrays["sparse_weights"])
         centered.sketch = sketch
         centered.total_weight = meta["total_weight"]
+        centered._entry_error = meta.get("entry_error", 0.0)
         centered.n_rows_seen = meta["n_rows_seen"]
         return centered
 

@@ -74,7 +74,7 @@ class ShrinkSketch(Sketch):
         """Return options and counters, for a saved state."""
         facts = {f"option.{name}": getattr(self, name) for name in self._OPTIONS}
         facts |= {"n_rows_seen": self.n_rows_seen, "total_weight": self.total_weight}
-        facts |= {"n_features": self.n_features}
+        facts |= {"n_features": self.n_features, "entry_error": self._entry_error}
         return facts | {"dtype": None if self.dtype is None else str(self.dtype)}
 
     @classmethod
@@ -85,4 +85,5 @@ class ShrinkSketch(Sketch):
             sketch._begin(meta["n_features"], np.dtype(meta["dtype"]))
         sketch.n_rows_seen = meta["n_rows_seen"]
         sketch.total_weight = meta["total_weight"]
+        sketch._entry_error = meta.get("entry_error", 0.0)
         return sketch

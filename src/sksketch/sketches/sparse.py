@@ -163,6 +163,8 @@ class SparseFrequentDirections(ShrinkSketch):
         self, memory: Memory, rows: SparseRows, n_tries: int, reading: bool = False
     ) -> tuple[Memory, int]:
         """Return the memory after the rows as well, and the tries until then: Algorithm 2."""
+        if self._entry_error:
+            memory = memory.allowing(self._rounded(rows.all_energy))
         if rows.squared_norm == 0.0:
             return memory.without(rows.squared_norm_error), n_tries
         if len(rows) <= memory.sketch_size:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,7 +12,7 @@ from sksketch._typing import Array
 from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import cast, like, namespace, precision
 from sksketch.arrays.random import stream
-from sksketch.arrays.rounding import perturbed_gram, unit_roundoff
+from sksketch.arrays.rounding import gamma
 from sksketch.arrays.rows import dense_chunks, squared_row_norms
 from sksketch.arrays.sparse import nonzero_rows
 from sksketch.low_rank import LowRankPlusRidge
@@ -147,6 +146,8 @@ class TwoLevelFrequentDirections(ShrinkSketch):
     def _split(self, block: Array) -> tuple[Memory, Array]:
         """Return the first level after the rows as well, and the rows for the second."""
         first, removed = split_shrink(self._first, block)
+        if self._entry_error:
+            first = first.allowing(self._rounded(squared_norm(block)))
         return first, self._sampled(first, removed) if self.sample else removed
 
     def _sampled(self, first: Memory, removed: Array) -> Array:
@@ -176,8 +177,7 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         self._first = self._first.with_losses_of(replace(other._first, matrix=rounded))
         if self.dtype == np.float32:
             # To wait with rows in single precision, others have to be rounded.
-            length = math.sqrt(squared_norm(rounded) + squared_norm(other._buffer.rows))
-            self._allow(perturbed_gram(length, 2.0 * unit_roundoff(np.float32) * length))
+            self._round(gamma(1, np.float32))
         self._take(cast(other._buffer.rows, self.dtype))
         self._take(theirs)
 
