@@ -1,4 +1,4 @@
-"""Learn from matrices that do not fit: one pass, flat memory, an error bound on every answer."""
+"""Learn from matrices that do not fit: one pass, flat memory, certified errors."""
 
 from sksketch import datasets, metrics
 from sksketch.drive import fit_dask, fit_spark, fit_stream, sketch_dask, transform_spark

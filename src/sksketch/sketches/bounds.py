@@ -1,8 +1,9 @@
 """A priori error bounds, as plain functions of the data they are about.
 
-All are written for sketches that keep ``sketch_size`` rows and cut by the next eigenvalue:
-with q = sketch_size + 1 (or what the parameterized rule reduces) and tail(rank) the squared
-norm of A less its best approximation of that rank, for every rank below q::
+All are written for sketches that keep ``sketch_size`` rows and cut by the next eigenvalue, with
+the exact solver and but for rounding. With q = sketch_size + 1 for the uniform rule, q =
+(sketch_size + 1) / 1.1 for the half rule, q what the parameterized rule reduces, and tail(rank)
+the squared norm of A less its best approximation of that rank, for every rank below q::
 
     shrinkage <= tail(rank) / (q - rank)
 """
