@@ -230,7 +230,7 @@ def test_states_travel_without_waiting_rows(make, sparse):
     merged = merge_tree(Centered, learned)
     for shard in (*learned, merged):
         held = sum(array.size for array in shard.state.arrays.values())
-        assert held <= (3 * 8 + 3) * 200
+        assert held <= (3 * 8 + 6) * 200
     centered = A - A.mean(axis=0)
     found = Centered.from_state(merged.state)
     error = np.linalg.norm(centered.T @ centered - found.summary().to_dense(), 2)

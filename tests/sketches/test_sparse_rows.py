@@ -306,4 +306,6 @@ def test_rows_of_zeros_count_and_weigh_nothing(name):
     assert sketch.error_bound() == 0.0
     X = sparse_rows(300, 12)
     with_zeros = laws.SKETCHES[name]().update(nothing).update(X).update(stored)
-    assert with_zeros.error_bound() == laws.SKETCHES[name]().update(X).error_bound()
+    # Sums over more rows are allowed more roundings, where there is no other error.
+    bound = laws.SKETCHES[name]().update(X).error_bound()
+    assert with_zeros.error_bound() == pytest.approx(bound, abs=1e-12 * with_zeros.squared_norm)

@@ -69,7 +69,7 @@ def test_merging_across_precisions():
     both = np.concatenate([X[:150].astype(np.float32), X[150:].astype(np.float32)])
     laws.bound_is_true(single | double, both)
     laws.bound_is_true(double | single, both)
-    assert (single | double).matrix.dtype == np.float32
+    assert (single | double).dtype == np.float32
 
 
 @pytest.mark.parametrize("options", [{"rank": 2}, {"sample": True}, {"initial_ridge": 1.0}])

@@ -20,6 +20,8 @@ from sksketch.streams import RowSource
 # Of the upper bound.
 FAILURE_PROBABILITY = 1e-6
 N_PROBES, DEPTH = 8, 4
+# Directions along which rows are looked at for their digest.
+DIGEST = 4
 # Probes are so few that together they take no more than this.
 PROBE_BYTES = 1 << 28
 # Rows of another precision are converted in pieces of this size.
@@ -100,8 +102,8 @@ def spectral_error(
 def digest(blocks: Blocks) -> str:
     """Return a text that depends on every entry of the rows and on the weights, not on the cuts.
 
-    It is made of the length of each row and its image along one random direction, which cost
-    less than the entries themselves would.
+    It is made of the images of each row along some random directions, which cost less than the
+    entries themselves would. Along a single one a row can be made to have any image.
 
     >>> whole, zeros = np.eye(2), np.zeros((2, 2))
     >>> halves = lambda: [(whole[:1], np.ones(1)), (whole[1:], np.ones(1))]
@@ -110,16 +112,14 @@ def digest(blocks: Blocks) -> str:
     >>> digest(halves) == digest(lambda: [(zeros, np.ones(2))])
     False
     """
-    found, direction = hashlib.blake2b(digest_size=16), np.zeros(0)
+    found, directions = hashlib.blake2b(digest_size=16), np.zeros((0, 0))
     for rows, weights in blocks():
-        if len(direction) != rows.shape[1]:
-            direction = stream(0, "digest").standard_normal(rows.shape[1])
-        if sp.issparse(rows):
-            squares = sp.csr_array((rows.data**2, rows.indices, rows.indptr), shape=rows.shape)
-            parts = rows @ direction, squares @ np.ones(len(direction))
-        else:
-            parts = np.vecdot(rows, direction), np.vecdot(rows, rows)
-        found.update(np.column_stack([weights, *parts]).data)
+        if directions.shape[1] != rows.shape[1]:
+            directions = stream(0, "digest").standard_normal((DIGEST, rows.shape[1]))
+        # Dense rows one at a time, so that no bit depends on how they were cut.
+        sparse = sp.issparse(rows)
+        images = rows @ directions.T if sparse else np.vecdot(rows[:, None], directions)
+        found.update(np.column_stack([weights, images]).tobytes())
     return found.hexdigest()
 
 

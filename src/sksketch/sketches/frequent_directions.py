@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ from sksketch._typing import Array
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import cast, namespace, on_device, precision, to_numpy
-from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
+from sksketch.arrays.rounding import gamma, unit_roundoff
 from sksketch.arrays.sparse import (
     SparseRows,
     from_sparse_arrays,
@@ -28,7 +27,7 @@ from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.forgetting import age_weights, aged, decay_factor
 from sksketch.sketches.ledger import Ledger
 from sksketch.sketches.memory import Memory, Settings, compress
-from sksketch.sketches.options import fraction_of_one, one_of, whole_number
+from sksketch.sketches.options import above, fraction_of_one, one_of, positive, whole_number
 from sksketch.sketches.readout import check_correction
 from sksketch.sketches.shrinkage import RULES
 from sksketch.sketches.shrinking import ShrinkSketch
@@ -37,9 +36,6 @@ from sksketch.sketches.sparse_buffer import SparseRowBuffer
 
 class FrequentDirections(ShrinkSketch):
     """The best-known sketch of A'A that needs no luck, in O(sketch_size * n_features) memory.
-
-    With many columns ``solver="auto"`` prefers a faster shrink, whose bound is verified with a
-    probability that you choose; ``solver="exact"`` is deterministic.
 
     Parameters
     ----------
@@ -51,15 +47,14 @@ class FrequentDirections(ShrinkSketch):
         a ridge that matches the trace of A'A, one that matches the average lost energy,
         or a ridge of your own.
     rule : {"uniform", "half", "parameterized", "truncate"}
-        What a shrink takes from the kept eigenvalues: the first dropped one from all of
-        them, half of it from all (where the bound can afford that), all of it from a fraction
-        of them, nothing.
+        What a shrink takes from the kept eigenvalues: the first dropped one from all of them,
+        half of it (where the bound can afford that), all of it from a fraction of them, nothing.
     fraction : float
         The fraction for ``rule="parameterized"``, in (0, 1].
     solver : {"auto", "exact", "block", "covariance"}
-        How a shrink is computed; `plan` says what "auto" chose. "exact" is
-        deterministic, "block" is faster and certified with probability
-        ``1 - failure_probability``, "covariance" accumulates A'A and loses nothing.
+        How a shrink is computed; `plan` says what "auto" chose. "exact" is deterministic,
+        "block" is faster and certified with probability ``1 - failure_probability``,
+        "covariance" accumulates A'A and loses nothing.
     initial_ridge : float
         The target is ``A'A + initial_ridge I``.
     decay, half_life : float, optional
@@ -67,19 +62,15 @@ class FrequentDirections(ShrinkSketch):
     buffer_rows : int, optional
         Rows held before a shrink, the kept ones included.
     tol : float, optional
-        Let the sketch grow up to ``max_sketch_size`` rows so that `error_bound` stays
-        below ``tol`` times the squared norm of the rows.
+        Let the sketch grow so that `error_bound` stays below this part of the squared norm.
     max_sketch_size : int, optional
         Limit for ``tol``; by default four times ``sketch_size``.
     certify : bool
-        Verify each shrink of the block solver. Without it only the lost mass bounds
-        the error.
+        Verify each shrink of the block solver; else only the lost mass bounds the error.
     failure_probability : float
-        Probability that a bound of the block solver fails, over the whole stream and all
-        moments at which the sketch is read.
+        That a bound of the block solver fails, over the whole stream and all reads of it.
     seed : int
-        Makes the block solver's random directions repeatable. Those that verify depend on
-        the rows as well: nobody can choose rows that they miss.
+        Makes random directions repeatable. Those that verify depend on the rows as well.
 
     Examples
     --------
@@ -91,11 +82,10 @@ class FrequentDirections(ShrinkSketch):
 
     Notes
     -----
-    For ``rule="uniform"`` and the exact solver the guarantees are those of Luo et al. (2019),
-    JMLR 20(45), equation 1 and Theorems 2 to 4, with m = sketch_size + 1; ``rule="half"`` has
-    them with m = (sketch_size + 1) / 1.1, and "truncate" has none in advance. What a sketch
-    certifies of itself holds for all: it follows from 0 <= A'A - B'B <= shrinkage I, which
-    survives concatenation and merging, with allowances for rounding. We depart from the paper in
+    With the exact solver and ``rule="uniform"`` the guarantees are those of Luo et al. (2019),
+    JMLR 20(45), equation 1 and Theorems 2 to 4, with m = sketch_size + 1; "half" has them with
+    m = (sketch_size + 1) / 1.1, "truncate" none in advance. What a sketch certifies of itself holds
+    for all: it follows from 0 <= A'A - B'B <= shrinkage I, which survives merging. We depart in
     that the buffer holds more than 2 m rows (fewer shrinks lose less), the ridge is computed when
     the sketch is read, and a buffer of full rank also raises the lower bound on what was lost.
     """
@@ -129,14 +119,8 @@ class FrequentDirections(ShrinkSketch):
         self.solver = one_of("solver", solver, planning.SOLVERS)
         self.initial_ridge = check_ridge(initial_ridge)
         self.decay = decay_factor(decay, half_life)
-        if buffer_rows is not None and whole_number("buffer_rows", buffer_rows) <= sketch_size:
-            raise ValueError(
-                f"buffer_rows must exceed sketch_size, got {buffer_rows} and {sketch_size}"
-            )
-        self.buffer_rows = buffer_rows
-        if tol is not None and not tol > 0:
-            raise ValueError(f"tol must be positive, got {tol!r}")
-        self.tol = tol
+        self.buffer_rows = above("buffer_rows", buffer_rows, "sketch_size", self.sketch_size)
+        self.tol = positive("tol", tol)
         limit = 4 * sketch_size if max_sketch_size is None else max_sketch_size
         self.max_sketch_size = max(whole_number("max_sketch_size", limit), self.sketch_size)
         self.certify = bool(certify)
@@ -151,8 +135,6 @@ class FrequentDirections(ShrinkSketch):
         self._owed = 0.0
         self._exact: ExactCovariance | None = None
         self._cached: tuple[Memory, Answer] | None = None
-
-    # Taking rows in
 
     def _working_dtype(self, dtype: np.dtype[Any], n_features: int) -> np.dtype[Any]:
         exact = planning.choose(self.solver, n_features, self.sketch_size) == "covariance"
@@ -169,6 +151,9 @@ class FrequentDirections(ShrinkSketch):
         super()._begin(n_features, dtype)
         self._route = planning.choose(self.solver, n_features, self.sketch_size)
         self._memory = Memory.empty(n_features, self.sketch_size)
+        if self.decay < 1.0:
+            # A power, its root, a product, and the precision in which rows are kept.
+            self._round(gamma(16) + unit_roundoff(dtype))
         if self._route == "covariance":
             self._exact = ExactCovariance(decay=self.decay)
             self._exact._begin(n_features, np.dtype(np.float64))
@@ -191,26 +176,20 @@ class FrequentDirections(ShrinkSketch):
 
     def _settings(self, sparse: bool = False, reading: bool = False) -> Settings:
         route = planning.sparse_route(self.solver) if sparse else self._route
+        # A read may come after each of the rows between two shrinks.
+        sparse_rows = self._sparse.max_rows if self._has_sparse else 0
         return Settings(
             route=route,
-            shrink=lambda eigenvalues, size, losses: RULES[self.rule](
-                eigenvalues, size, self.fraction, losses
-            ),
+            rule=self.rule,
+            fraction=self.fraction,
             max_sketch_size=self.max_sketch_size if self.tol is not None else 0,
-            tol=None
-            if self.tol is None
-            else self.tol * planning.loss_per_error(route, self.correction),
+            tol=planning.acceptable_loss(self.tol, route, self.correction),
             certify=self.certify,
             failure_probability=self.failure_probability,
             seed=self.seed,
             probes=self.correction == "energy",
-            n_reads=self._moments_to_read() if reading else 0,
+            n_reads=self._buffer.capacity + tile_rows(1) + sparse_rows if reading else 0,
         )
-
-    def _moments_to_read(self) -> int:
-        """Return how many rows can come between two shrinks, a read after each of them."""
-        rows = self._buffer.capacity + tile_rows(1)
-        return rows + self._sparse.max_rows if self._has_sparse else rows
 
     def _take(self, rows: Any) -> None:
         self._cached = None
@@ -219,9 +198,7 @@ class FrequentDirections(ShrinkSketch):
             self._exact._take(on_host(rows))
         elif isinstance(rows, SparseRows):
             # A wrapper has filled this block with all the rows that would have waited here.
-            self._memory = self._with_block(rows)
-            self._buffer.clear()
-            self._owed = 0.0
+            self._keep(self._with_block(rows))
         elif is_sparse(rows):
             self._take_sparse(rows)
         else:
@@ -234,9 +211,7 @@ class FrequentDirections(ShrinkSketch):
             # Ages count from the end of a block, so one block has rows of one kind.
             self._flush()
         for block, _ in self._sparse.fill(rows):
-            self._memory = self._compressed(self._buffer.rows, SparseRows.plain(block))
-            self._buffer.clear()
-            self._owed = 0.0
+            self._keep(self._compressed(self._buffer.rows, SparseRows.plain(block)))
 
     def _take_dense(self, rows: Array) -> None:
         if self.decay < 1.0 and len(self._sparse):
@@ -248,9 +223,7 @@ class FrequentDirections(ShrinkSketch):
         if self._buffer.settle(rows):
             self._buffer.enlarge(self._capacity())
         for block in self._buffer.fill(rows):
-            self._memory = self._compressed(block, self._waiting_sparse())
-            self._sparse.clear()
-            self._owed = 0.0
+            self._keep(self._compressed(block, self._waiting_sparse()))
             self._buffer.resize(self._capacity())
 
     def _waiting_sparse(self) -> SparseRows | None:
@@ -258,10 +231,13 @@ class FrequentDirections(ShrinkSketch):
 
     def _flush(self) -> None:
         """Shrink what waits, be it dense or sparse."""
-        self._memory = self._compressed(self._buffer.rows, self._waiting_sparse())
+        self._keep(self._compressed(self._buffer.rows, self._waiting_sparse()))
+
+    def _keep(self, memory: Memory) -> None:
+        """Remember what all rows that waited were compressed to."""
+        self._memory, self._owed = memory, 0.0
         self._buffer.clear()
         self._sparse.clear()
-        self._owed = 0.0
 
     def _shrink_waiting(self) -> None:
         n_features = self._memory.matrix.shape[1]
@@ -270,15 +246,12 @@ class FrequentDirections(ShrinkSketch):
             self._cached = None
             self._flush()
 
-    def _with_block(
-        self, rows: SparseRows, reading: bool = False, allowance: float = 0.0
-    ) -> Memory:
+    def _with_block(self, rows: SparseRows, reading: bool = False, owed: float = 0.0) -> Memory:
         """All that is remembered, and a block of a wrapper's."""
-        waiting = self._buffer.rows
-        if self.decay == 1.0 or not len(waiting):
-            return self._compressed(waiting, rows, None, reading, allowance)
-        older = self._compressed(waiting, None, None, reading)
-        return self._compressed(waiting[:0], rows, older, reading, allowance)
+        waiting, older = self._buffer.rows, None
+        if self.decay < 1.0 and len(waiting):
+            waiting, older = waiting[:0], self._compressed(waiting, None, None, reading)
+        return self._compressed(waiting, rows, older, reading, owed)
 
     def _compressed(
         self,
@@ -296,17 +269,13 @@ class FrequentDirections(ShrinkSketch):
         owed = self._owed + allowance
         if self.decay < 1.0 and sparse is not None:
             sparse = sparse.scaled(np.sqrt(age_weights(len(sparse), self.decay)))
-        if self.decay < 1.0 or self._entry_error:
+        if self._entry_error:
             energy = squared_norm(rows) + (0.0 if sparse is None else sparse.all_energy)
             owed += self._rounded(energy)
-            if self.decay < 1.0:
-                # A power, its root, a product, and the precision in which rows are kept.
-                entries = (gamma(16) + unit_roundoff(precision(rows))) * math.sqrt(energy)
-                owed += perturbed_gram(math.sqrt(energy), entries)
         return compress(older, rows, sparse, settings, self._buffer.scratch).allowing(owed)
 
     def _lend(self, n_rows: int) -> Array | None:
-        return (self._buffer if self._exact is None else self._exact._buffer).lend(n_rows)
+        return (self._exact or self)._buffer.lend(n_rows)
 
     def _sparse_limits(self) -> tuple[int, int] | None:
         if self._exact is not None:
@@ -319,7 +288,7 @@ class FrequentDirections(ShrinkSketch):
         names = ["rule", "decay", "initial_ridge"]
         names += ["fraction"] if self.rule == "parameterized" else []
         names += ["seed"] if self.correction == "energy" else []
-        if (reason := self._differing(other, *names)) is not None:
+        if reason := self._differing(other, *names):
             return reason
         if self.correction == "energy" != other.correction:
             return 'only one of the two has the probes of correction="energy"; build both with it'
@@ -366,7 +335,8 @@ class FrequentDirections(ShrinkSketch):
     def _whole(self, extra: Any = None, allowance: float = 0.0) -> Memory:
         if self._exact is not None:
             exact = self._exact._answer(extra, allowance).summary
-            ledger = Ledger(squared_norm=exact.squared_norm, allowance=exact.error_bound)
+            error = exact.error_bound
+            ledger = Ledger(squared_norm=exact.squared_norm, allowance=error, mass_error=error)
             return self._memory.with_rows(exact.components, exact.eigenvalues, ledger)
         if isinstance(extra, SparseRows):
             return self._with_block(extra, True, allowance)
@@ -377,11 +347,6 @@ class FrequentDirections(ShrinkSketch):
         return self._compressed(waiting, sparse, None, True, allowance)
 
     @property
-    def n_shrinks(self) -> int:
-        """Shrinks so far, not counting the one that a read-out may add on its own copy."""
-        return self._memory.ledger.n_shrinks
-
-    @property
     def target_met(self) -> bool:
         """Whether the certified error is within ``tol``; True if no ``tol`` was asked for."""
         if self.tol is None or self.n_features is None:
@@ -390,20 +355,10 @@ class FrequentDirections(ShrinkSketch):
 
     def _plan(self) -> str:
         if self._has_sparse and self._exact is None:
-            return planning.describe_sparse(
-                self.solver,
-                self._require_rows(),
-                self._memory.sketch_size,
-                self._sparse.max_entries,
-            )
-        return planning.describe(
-            self._route,
-            self.solver,
-            self._require_rows(),
-            self.sketch_size,
-            self._memory.sketch_size,
-            self._buffer.nbytes,
-        )
+            size, entries = self._memory.sketch_size, self._sparse.max_entries
+            return planning.describe_sparse(self.solver, self._require_rows(), size, entries)
+        sizes = self.sketch_size, self._memory.sketch_size, self._buffer.nbytes
+        return planning.describe(self._route, self.solver, self._require_rows(), *sizes)
 
     # Saving
 
@@ -414,8 +369,8 @@ class FrequentDirections(ShrinkSketch):
 
     def state(self) -> State:
         """Return the kept rows, the waiting rows, the ledger and the options."""
-        meta = self._facts()
-        meta |= {"capacity": self._buffer.capacity, "owed": self._owed} | self._memory.numbers()
+        meta = self._facts() | {"capacity": self._buffer.capacity, "owed": self._owed}
+        meta |= {"has_sparse": self._has_sparse} | self._memory.numbers()
         arrays = self._memory.arrays()
         if self.n_features is not None and self._exact is None:
             arrays["buffer"] = self._buffer.saved()
@@ -433,6 +388,7 @@ class FrequentDirections(ShrinkSketch):
         if (n_features := sketch.n_features) is not None:
             sketch._memory = Memory.from_plain(meta, state.arrays)
             sketch._owed = meta.get("owed", 0.0)
+            sketch._has_sparse = meta.get("has_sparse", False)
             if sketch._exact is not None:
                 sketch._exact = ExactCovariance.from_state(state.inner("exact"))
             else:

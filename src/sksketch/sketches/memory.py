@@ -17,9 +17,10 @@ from sksketch.arrays.rounding import gamma
 from sksketch.arrays.sparse import SparseRows
 from sksketch.sketches import planning
 from sksketch.sketches.ledger import Ledger
-from sksketch.sketches.shrinkage import Losses
-from sksketch.sketches.solvers import SOLVERS, Task
-from sksketch.sketches.stacks import DenseStack, SparseStack, Stack
+from sksketch.sketches.shrinkage import RULES, Losses
+from sksketch.sketches.solvers import SOLVERS, Stack, Task
+from sksketch.sketches.sparse_stack import SparseStack
+from sksketch.sketches.stacks import DenseStack
 
 N_PROBES = 8
 
@@ -33,7 +34,8 @@ class Settings:
     """
 
     route: str
-    shrink: Callable[[Array, int, Losses], tuple[Array, float]]
+    rule: str
+    fraction: float
     max_sketch_size: int
     tol: float | None
     certify: bool
@@ -41,6 +43,10 @@ class Settings:
     seed: int
     probes: bool
     n_reads: int = 0
+
+    def shrink(self, eigenvalues: Array, size: int, losses: Losses) -> tuple[Array, float]:
+        """Return the eigenvalues to keep and the cut."""
+        return RULES[self.rule](eigenvalues, size, self.fraction, losses)
 
     def chance(self, index: int) -> float:
         """Return the probability with which the verification of shrink ``index`` may fail.

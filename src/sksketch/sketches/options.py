@@ -41,3 +41,21 @@ def one_of(name: str, value: Any, choices: Any) -> str:
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return str(value)
+
+
+def above(name: str, value: int | None, least_name: str, least: int) -> int | None:
+    """Return a whole number that exceeds another one, or None.
+
+    >>> above("buffer_rows", 5, "sketch_size", 4)
+    5
+    """
+    if value is not None and whole_number(name, value) <= least:
+        raise ValueError(f"{name} must exceed {least_name}, got {value} and {least}")
+    return value
+
+
+def positive(name: str, value: float | None) -> float | None:
+    """Return a number above zero, or None."""
+    if value is not None and not value > 0:
+        raise ValueError(f"{name} must be positive, got {value!r}")
+    return value

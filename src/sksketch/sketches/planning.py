@@ -102,12 +102,12 @@ def _affordable_gram(n_features: int, sketch_size: int) -> float:
     return float((0.6 * n_features * (sketch_size + 8) ** 2) ** (1 / 3))
 
 
-def loss_per_error(route: str, correction: str | float) -> float:
-    """Return how much loss an error bound of one allows, for the growth of a sketch."""
-    if correction != "half":
-        return 1.0
+def acceptable_loss(tol: float | None, route: str, correction: str | float) -> float | None:
+    """Return how much loss an error bound allows, for the growth of a sketch."""
+    if tol is None or correction != "half":
+        return tol
     # The block solver's half read-out is not quite in the middle; see readout.py.
-    return 2.0 if route == "exact" else 1.5
+    return tol * (2.0 if route == "exact" else 1.5)
 
 
 def describe_sparse(solver: str, n_features: int, sketch_size: int, max_entries: int) -> str:

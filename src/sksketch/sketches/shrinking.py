@@ -24,6 +24,7 @@ class ShrinkSketch(Sketch):
     correction: str | float = "none"
     initial_ridge: float
     _cached: tuple[Memory, Answer] | None
+    _memory: Memory
 
     def fresh(self) -> Self:
         """Return an empty sketch with the same options."""
@@ -66,6 +67,11 @@ class ShrinkSketch(Sketch):
         return self._read()[0].matrix
 
     @property
+    def n_shrinks(self) -> int:
+        """Shrinks so far, not counting the one that a read-out may add on its own copy."""
+        return self._memory.ledger.n_shrinks
+
+    @property
     def shrinkage(self) -> float:
         """Certified bound on what any direction of A'A lost; the sum of all cuts if exact."""
         return 0.0 if self.n_features is None else self._read()[0].ledger.shrinkage
@@ -85,5 +91,5 @@ class ShrinkSketch(Sketch):
             sketch._begin(meta["n_features"], np.dtype(meta["dtype"]))
         sketch.n_rows_seen = meta["n_rows_seen"]
         sketch.total_weight = meta["total_weight"]
-        sketch._entry_error = meta.get("entry_error", 0.0)
+        sketch._round(meta.get("entry_error", 0.0))
         return sketch

@@ -30,13 +30,10 @@ from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import eigen_error, gamma, perturbed_gram, single_error
 from sksketch.sketches.ledger import Ledger
 from sksketch.sketches.shrinkage import Losses
-from sksketch.sketches.stacks import (
-    GRAM_RESOLUTION,
-    DenseStack,
-    Projection,
-    Stack,
-    unit_rows,
-)
+from sksketch.sketches.sparse_stack import SparseStack
+from sksketch.sketches.stacks import GRAM_RESOLUTION, DenseStack, Projection, unit_rows
+
+Stack = DenseStack | SparseStack
 
 OVERSAMPLING = 8
 PROBES = 8

@@ -220,11 +220,6 @@ class SparseFrequentDirections(ShrinkSketch):
         return memory.allowing(allowance)
 
     @property
-    def n_shrinks(self) -> int:
-        """Flushes so far, not counting the one that a read-out may add on its own copy."""
-        return self._memory.ledger.n_shrinks
-
-    @property
     def n_tries(self) -> int:
         """Sparse shrinks so far, the rejected ones included."""
         return self._n_tries

@@ -22,8 +22,7 @@ from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import gamma
 from sksketch.arrays.sparse import SparseRows, whole_lines
 from sksketch.sketches.memory import Memory, Settings, compress, probe_image, shared_chance
-from sksketch.sketches.shrinkage import Losses, shrink_uniform
-from sksketch.sketches.stacks import digest
+from sksketch.sketches.sparse_stack import DIGEST, rows_digest
 
 # A verified shrink has a loss of at most mass / (SPARSE_SHRINK_LOSS * l) in any direction, where
 # mass is all that it lost: Ghashami et al. (2016), section 4.1, where it is alpha.
@@ -188,8 +187,8 @@ def boosted_sparse_shrink(task: SparseTask) -> tuple[Memory, int]:
     rows, total = task.rows, task.rows.squared_norm
     n_power_iterations, spent, number = task.n_power_iterations, 0.0, task.n_tries
     # Whoever made the rows could not know what verifies them.
-    direction = stream(task.seed, "digest", number).standard_normal((1, rows.shape[1]))
-    found = digest(rows.products(like(direction, rows.sparse.data)))
+    directions = stream(task.seed, "digest", number).standard_normal((DIGEST, rows.shape[1]))
+    found = rows_digest(rows, directions)
     noise = product_error(rows)
     for number in range(task.n_tries + 1, task.n_tries + task.max_tries + 1):
         rng = stream(task.seed, "sparse directions", number)
@@ -264,7 +263,8 @@ def _loss_products(rows: SparseRows, matrix: Array, scale: float) -> Callable[[A
 def _exact(probe_seed: int | None) -> Settings:
     return Settings(
         route="exact",
-        shrink=_uniform,
+        rule="uniform",
+        fraction=1.0,
         max_sketch_size=0,
         tol=None,
         certify=False,
@@ -272,10 +272,6 @@ def _exact(probe_seed: int | None) -> Settings:
         seed=0 if probe_seed is None else probe_seed,
         probes=probe_seed is not None,
     )
-
-
-def _uniform(eigenvalues: Array, size: int, losses: Losses) -> tuple[Array, float]:
-    return shrink_uniform(eigenvalues, size)
 
 
 def _no_scratch(n_rows: int) -> Array:

@@ -23,7 +23,7 @@ from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.certificate import certify
 from sksketch.sketches.frequent_directions import FrequentDirections
 from sksketch.sketches.memory import Memory
-from sksketch.sketches.options import whole_number
+from sksketch.sketches.options import above, whole_number
 from sksketch.sketches.readout import read_out
 from sksketch.sketches.shrinking import ShrinkSketch
 from sksketch.sketches.sparse_shrink import dense_shrink
@@ -100,13 +100,9 @@ class TwoLevelFrequentDirections(ShrinkSketch):
             raise ValueError(
                 f"sketch_size must exceed {FIRST_LEVEL} * rank, got {sketch_size} and rank {rank}"
             )
-        if buffer_rows is not None and whole_number("buffer_rows", buffer_rows) <= first:
-            raise ValueError(
-                f"buffer_rows must exceed {FIRST_LEVEL} * rank, got {buffer_rows} and rank {rank}"
-            )
         self.sample = bool(sample)
         self.initial_ridge = check_ridge(initial_ridge)
-        self.buffer_rows = buffer_rows
+        self.buffer_rows = above("buffer_rows", buffer_rows, f"{FIRST_LEVEL} * rank", first)
         self.seed = int(seed)
         self._buffer = RowBuffer(1)
         self._first = Memory.empty(0, first)
