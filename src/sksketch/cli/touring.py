@@ -16,6 +16,7 @@ from rich.table import Table
 from sksketch import plotting
 from sksketch.cli.options import Json
 from sksketch.cli.show import print_json, stage_bars
+from sksketch.sketches.certificate import rounded_down
 from sksketch.tour import Pass, TourReport, run_tour
 
 PICTURE = Path("sksketch-tour.png")
@@ -102,7 +103,7 @@ def _draw_tour(report: TourReport, path: Path) -> None:
 
 def _probability(confidence: float) -> str:
     """Say how sure a bound is."""
-    return "certain" if confidence == 1.0 else f"at least {confidence:g}"
+    return "certain" if confidence == 1.0 else f"at least {rounded_down(confidence, 6)}"
 
 
 def _rate(done: Pass, seconds: Callable[[Pass], float]) -> str:

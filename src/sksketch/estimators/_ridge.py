@@ -130,7 +130,8 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         if VACUOUS < solution.relative_bound < np.inf:
             warnings.warn(
                 f"the coefficients are certain only to {solution.relative_bound:.3g} times their "
-                f"own length at alpha={alpha:g}; enlarge alpha or sketch_size, or refine",
+                f"own length at alpha={alpha:g}; enlarge alpha or sketch_size, refine, "
+                "or bring the columns to similar units",
                 stacklevel=4,
             )
         return solution.coefficients, intercepts

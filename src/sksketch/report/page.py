@@ -168,7 +168,7 @@ def _main_figures(found: Findings) -> list[tuple[str, str]]:
 def _at_most(error: float) -> str:
     if math.isinf(error):
         return "unknown"
-    return "exact" if error < ROUNDING else f"≤ {percent(error)}"
+    return "exact" if error < ROUNDING else f"≤ {percent(error, direction=1)}"
 
 
 def _run(model: Any, sketch: Sketch, source: Source) -> str:

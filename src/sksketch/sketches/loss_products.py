@@ -10,10 +10,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.linalg import add_product, squared_norm
 from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, on_device
-
-# Single precision perturbs a product with rows by about this much of their largest eigenvalue,
-# of which few probes may see only half.
-SINGLE_NOISE = 4e-6
+from sksketch.arrays.rounding import SINGLE_NOISE
 
 # Rows of a verification product: still in cache when its second half reads them again, and
 # within the size for which OpenBLAS has kernels that do not repack them.

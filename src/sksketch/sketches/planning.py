@@ -139,7 +139,7 @@ def describe(
         if solver == "auto":
             why = f"since {n_features} columns are few for {sketch_size} rows"
         memory = megabytes(8.0 * n_features * (n_features + 512))
-        return f"{name}: does not sketch but accumulates A'A exactly, {why}, in {memory}."
+        return f"{name}: does not sketch but accumulates A'A itself, {why}, in {memory}."
     if solver == "auto":
         costs = operations_per_row(n_features, sketch_size)
         other = "block" if route == "exact" else "exact"
