@@ -142,20 +142,20 @@ def add_product(total: Array, C: Array, rows: Array) -> Array:
     return sum_of_both
 
 
-def double_product(C: Array, rows: Array) -> Array:
-    """Return ``C @ rows`` in float64 for a float64 C, whatever the precision of ``rows``.
+def double_product(C: Array, rows: Array, total: Array) -> Array:
+    """Return ``total + C @ rows`` in float64, whatever the precision of ``rows``.
 
-    >>> double_product(np.eye(1), np.full((1, 2), 0.5, np.float32))
-    array([[0.5, 0.5]])
+    May change ``total``.
+
+    >>> double_product(np.eye(1), np.full((1, 2), 0.5, np.float32), np.ones((1, 2)))
+    array([[1.5, 1.5]])
     """
     if on_device(rows) or rows.dtype == np.float64:
-        product: Array = C @ cast(rows, np.float64)
-        return product
-    out = np.empty((len(C), rows.shape[1]))
+        return add_product(total, C, cast(rows, np.float64))
     for start in range(0, rows.shape[1], COLUMN_CHUNK):
         part = slice(start, start + COLUMN_CHUNK)
-        np.matmul(C, rows[:, part].astype(np.float64), out=out[:, part])
-    return out
+        total[:, part] += C @ rows[:, part].astype(np.float64)
+    return total
 
 
 def double_products(A: Array, rows: Array) -> Array:

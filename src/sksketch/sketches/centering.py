@@ -19,6 +19,7 @@ and an entry that is off by a rounding of itself adds `perturbed_gram`.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -80,7 +81,7 @@ class RunningMean:
         origin, total, carry, squares = np.zeros((4, n_features))
         return cls(0.0, origin, total, carry, squares)
 
-    @property
+    @functools.cached_property
     def from_origin(self) -> Array:
         """The mean less the origin."""
         return (self.total + self.carry) / self.weight if self.weight > 0 else 0.0 * self.total
@@ -96,7 +97,7 @@ class RunningMean:
         exact = self.weight.is_integer() and self.weight < 2.0**53
         return 0.0 if exact else gamma(self.n_tiles + WEIGHT_ROUNDINGS)
 
-    @property
+    @functools.cached_property
     def from_origin_error(self) -> float:
         """Bound on the length of the error of `from_origin`."""
         if self.weight == 0.0:
@@ -162,7 +163,7 @@ def centered_tile(
     mean: RunningMean,
     tile: Any,
     weights: Array,
-    ages: Array,
+    ages: Array | None,
     entry_error: float = 0.0,
     out: Array | None = None,
 ) -> Tile:
@@ -176,13 +177,13 @@ def centered_tile(
         Rows.
     weights, ages : arrays of shape (n_rows,)
         Each row is scaled by the root of its weight; its age, which a sketch deals with itself,
-        counts in the mean.
+        counts in the mean. None where rows do not age.
     entry_error : float
         Relative error that entries of the tile have already.
     out : array, optional
         Room for the rows; it may be the tile itself.
     """
-    current = weights * ages
+    current = weights if ages is None else weights * ages
     gained = float(current.sum())
     if gained == 0.0:
         # Still so many rows: they age the earlier ones.
@@ -193,10 +194,11 @@ def centered_tile(
     if mean.weight == 0.0 and not mean.origin.any():
         mean = replace(mean, origin=_middle_row(tile))
     sums = _column_sums(tile, current, mean.origin)
-    center = _center(mean, sums, gained)
+    own = sums / gained
+    center = _center(mean, own, gained)
     rows, squares = _moved(tile, weights, mean.origin, center, out)
     energy = float(squares.sum())
-    if (ages != 1.0).any():
+    if ages is not None:
         squares = _column_sums(rows, ages, 0.0 * center, squared=True)
     length = math.sqrt(energy)
     spread = length + math.sqrt(float(weights.sum())) * _length(center)
@@ -206,7 +208,7 @@ def centered_tile(
         far = spread + math.sqrt(float(weights.sum())) * _length(mean.origin)
         entries += 2.0 * entry_error * far
         error += 2.0 * entry_error * math.sqrt(gained) * far
-    allowance = _center_allowance(mean, sums, gained, center, error)
+    allowance = _center_allowance(mean, own, gained, center, error)
     allowance += perturbed_gram(length, entries)
     return Tile(rows, mean.grown(gained, sums, squares, error), allowance)
 
@@ -222,7 +224,8 @@ def _sparse_tile(
     """Return sparse rows with a centre that is left to their products to subtract."""
     plain = tile.weighted_sum(current)
     sums = plain - gained * mean.origin
-    step = _center(mean, sums, gained)
+    own = sums / gained
+    step = _center(mean, own, gained)
     center = mean.origin + step
     stored = math.sqrt(squared_norm(tile.scaled(np.sqrt(weights)).sparse.data[None]))
     spread = stored + math.sqrt(gained) * _length(mean.origin)
@@ -237,34 +240,34 @@ def _sparse_tile(
         away = stored + math.sqrt(float(weights.sum())) * _length(center)
         entries = (gamma(4) + unit_roundoff(rows.dtype)) * away
         allowance += perturbed_gram(away, entries)
-    allowance += _center_allowance(mean, sums, gained, step, error, _length(center))
+    allowance += _center_allowance(mean, own, gained, step, error, _length(center))
     squares = tile.squared().weighted_sum(current) - center * (2.0 * plain - gained * center)
     return Tile(rows, mean.grown(gained, sums, np.maximum(squares, 0.0), error), allowance)
 
 
-def _center(mean: RunningMean, sums: Array, gained: float) -> Array:
-    """Return c less the origin."""
+def _center(mean: RunningMean, own: Array, gained: float) -> Array:
+    """Return c less the origin, for a tile whose own mean is ``own`` from there."""
     root = math.sqrt(mean.weight / (mean.weight + gained))
-    own = sums / gained
     moved: Array = own + root * (mean.from_origin - own)
     return moved
 
 
 def _center_allowance(
-    mean: RunningMean, sums: Array, gained: float, center: Array, error: float, far: float = 0.0
+    mean: RunningMean, own: Array, gained: float, center: Array, error: float, far: float = 0.0
 ) -> float:
     """Bound what a centre that is not quite c does to the scatter matrix.
 
-    ``error`` is that of the sums, ``far`` the length of the centre where it is counted from zero.
+    ``error`` is that of the tile's sums, ``far`` the length of the centre where it is counted from
+    zero.
     """
-    own = sums / gained
     root = math.sqrt(mean.weight / (mean.weight + gained))
-    apart = own - mean.from_origin
+    apart = _length(own - mean.from_origin)
     weights = mean._weight_error + gamma(WEIGHT_ROUNDINGS)
     off = root * mean.from_origin_error + (1.0 - root) * error / gained
     off += gamma(8) * (_length(own) + _length(center)) + unit_roundoff() * far
-    off += weights * root * _length(apart)
-    return 1.01 * gained * (2.0 * _length(own - center) + off) * off
+    off += weights * root * apart
+    # The tile's mean is so far from the centre.
+    return 1.01 * gained * (2.0 * root * apart + off) * off
 
 
 def _middle_row(tile: Array) -> Array:
@@ -318,4 +321,4 @@ def _parts(rows: Array) -> list[slice]:
 
 
 def _length(vector: Array) -> float:
-    return float(np.linalg.norm(vector)) * (1.0 + 1e-9)
+    return math.sqrt(float(vector @ vector)) * (1.0 + 1e-9)

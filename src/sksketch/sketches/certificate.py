@@ -44,9 +44,9 @@ class Certificate:
     >>> X = np.diag([4.0, 3.0, 2.0, 1.0])
     >>> print(FrequentDirections(2, solver="exact").update(X).certificate())
     certificate over 4 rows (deterministic)
-      spectral error     between 0.75 and 1.5, at most 5% of the total energy 30
-      captured energy    k=1: 43.3% to 53.3%, k=2: 63.3% to 83.3%
-      eigenvalues        1: 13 to 16, 2: 6 to 9
+      spectral error     between 0.749 and 1.51, at most 5.01% of the total energy 30
+      captured energy    k=1: 43.3% to 53.4%, k=2: 63.3% to 83.4%
+      eigenvalues        1: 12.9 to 16.1, 2: 5.99 to 9.01
       certain directions 2
     """
 

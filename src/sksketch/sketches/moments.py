@@ -210,7 +210,7 @@ class Centered(Sketch):
 
     def _centered(self, tile: Array | SparseRows, weights: Array, out: Array | None = None) -> Tile:
         """Return the tile's rows for the sketch, and the mean after them."""
-        ages = age_weights(len(tile), self.decay)
+        ages = age_weights(len(tile), self.decay) if self.decay < 1.0 else None
         mean = self._mean.aged(self.decay ** len(tile))
         return centered_tile(mean, tile, weights, ages, self._entry_error, out)
 

@@ -51,7 +51,7 @@ GRAM_RESOLUTION = 1e-10
 
 # A Gram matrix is computed, where it should be known, once it may be off by so many times what a
 # computed one is off by.
-LARGEST_SKEW = 8.0
+LARGEST_SKEW = 32.0
 
 
 class Projection(NamedTuple):
@@ -161,9 +161,7 @@ class DenseStack:
     def combined(self, C: Array) -> tuple[Array, float]:
         """Return C P in float64, and a bound on the norm of its error."""
         C, n_kept = cast(C, np.float64), len(self.kept)
-        product = double_product(C[:, n_kept:], self.rows)
-        if n_kept:
-            product += C[:, :n_kept] @ self.kept
+        product = double_product(C[:, n_kept:], self.rows, C[:, :n_kept] @ self.kept)
         error = gamma(self.n_rows + 4) * math.sqrt(squared_norm(C) * self.squared_norm)
         return product, error
 
@@ -202,13 +200,13 @@ class DenseStack:
         self.digest = digest(T[len(start) :])
         if cheap and self._single_scale == 1.0:
             Y_kept, Y_rows = orthonormal_parts(T, n_kept)
-            Z = cast(Y_rows @ rows, np.float64)
-            error = single_error(len(rows)) * math.sqrt(squared_norm(Z))
-            Z += Y_kept @ self.kept
+            part = Y_rows @ rows
+            error = single_error(len(rows)) * math.sqrt(squared_norm(part))
+            Z = Y_kept @ self.kept
+            Z += part
             yield Projection(Z, error, measured=True)
         Y = orthonormal_rows(cast(T, np.float64))
-        Z = double_product(Y[:, n_kept:], self.rows)
-        Z += Y[:, :n_kept] @ self.kept
+        Z = double_product(Y[:, n_kept:], self.rows, Y[:, :n_kept] @ self.kept)
         yield Projection(Z, gamma(self.n_rows + 4 * len(Y)) * math.sqrt(len(Y) * self.squared_norm))
 
     def loss_operators(self, matrix: Array, lost: float) -> Iterator[LossOperator]:
