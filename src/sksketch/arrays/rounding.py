@@ -18,6 +18,9 @@ import numpy as np
 # What 10^12 operations can lose by underflow: as many times the smallest number above zero.
 UNDERFLOW = 5e-312
 
+# The length of what 10^12 entries can lose by it when they are narrowed to single precision.
+SINGLE_UNDERFLOW = 1e-39
+
 # Roundings in the error of a small eigenproblem or factorisation of order n, per unit of n. The
 # analysis of LAPACK (Users' Guide, section 4.7) gives a modestly growing function of n; errors
 # are smaller than one rounding times n by far in all that is known of these routines.

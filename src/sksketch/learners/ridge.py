@@ -48,6 +48,10 @@ class RidgeSolution:
     image_bounds: Array
 
 
+# The root of the smallest number: squares of less than this are zero.
+SMALLEST_ROOT = 1e-160
+
+
 def rounding_level(summary: LowRankPlusRidge) -> float:
     """Return the size below which eigenvalues of a summary are rounding.
 
@@ -110,7 +114,8 @@ def solve_summary(
     # A few operations more, on positive numbers.
     off = (D * lengths + other) * (1.0 + gamma(summary.n_features + 32))
     with np.errstate(divide="ignore", invalid="ignore"):
-        absolute = np.where(off > 0.0, off / max(floor, 0.0), 0.0)
+        # Coefficients themselves are rounded.
+        absolute = np.where(off > 0.0, off / max(floor, 0.0) + gamma(4) * lengths, 0.0)
         image = np.where(off > 0.0, off / math.sqrt(max(floor, 0.0)), 0.0)
         known = lengths * (1.0 - gamma(summary.n_features + 2))
         shortest = np.maximum(known - absolute, (known * least - other) / (least + D))
@@ -127,7 +132,10 @@ def _floors(summary: LowRankPlusRidge, ridge: float) -> tuple[float, float]:
         # Components are orthonormal to rounding.
         shortest = 1.0 - gamma(4 * summary.n_features, summary.components.dtype)
         least += float(summary.eigenvalues[-1]) * max(shortest, 0.0)
-    return max(ridge, least + ridge - summary.error_bound), least + ridge
+    # The difference may be one of nearly equal numbers.
+    rounding = gamma(4) * (least + ridge + summary.error_bound)
+    certain = least + ridge - summary.error_bound - rounding
+    return max(ridge, certain), (least + ridge) * (1.0 - gamma(4))
 
 
 def apply_error(operator: LowRankPlusRidge, lengths: Array) -> Array:
@@ -211,13 +219,15 @@ def row_lengths(rows: Any, point: Array) -> tuple[Array, Array]:
     """
     n_rows, n_features = rows.shape
     g = gamma(n_features + 8)
+    # Squares of smaller entries vanish.
+    vanished = math.sqrt(n_features) * SMALLEST_ROOT
     if sp.issparse(rows):
         rows = sp.csr_array(rows, dtype=np.float64)
         squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
         size = float(np.linalg.norm(point))
         expanded = squares - 2.0 * (rows @ point) + size**2
-        sizes = np.sqrt(squares) * (1.0 + g)
-        return sizes, np.sqrt(np.maximum(expanded, 0.0) + 2.0 * g * (sizes + size) ** 2)
+        sizes = np.sqrt(squares) * (1.0 + g) + vanished
+        return sizes, np.sqrt(np.maximum(expanded, 0.0) + 2.0 * g * (sizes + size) ** 2) + vanished
     step = max(1, BLOCK_BYTES // (8 * n_features))
     sizes, away = np.empty(n_rows), np.empty(n_rows)
     for start in range(0, n_rows, step):
@@ -225,7 +235,7 @@ def row_lengths(rows: Any, point: Array) -> tuple[Array, Array]:
         block = rows[part].astype(np.float64)
         sizes[part] = np.linalg.norm(block, axis=1)
         away[part] = np.linalg.norm(block - point, axis=1)
-    return sizes * (1.0 + g), away * (1.0 + g)
+    return sizes * (1.0 + g) + vanished, away * (1.0 + g) + vanished
 
 
 def squared_error_interval(

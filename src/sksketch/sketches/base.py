@@ -12,7 +12,12 @@ import numpy as np
 from sksketch._typing import Array, PathLike
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import cast, like, on_device, precision
-from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
+from sksketch.arrays.rounding import (
+    SINGLE_UNDERFLOW,
+    gamma,
+    perturbed_gram,
+    unit_roundoff,
+)
 from sksketch.arrays.rows import (
     LARGEST_SQUARED_NORM,
     as_rows,
@@ -27,6 +32,8 @@ from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State, write_state
 from sksketch.sketches.certificate import Certificate
 from sksketch.sketches.forgetting import accumulated_weight
+
+SINGLE_ROUNDOFF = unit_roundoff(np.float32)
 
 
 class Answer(NamedTuple):
@@ -141,6 +148,9 @@ class Sketch(ABC):
         What that does to A'A is allowed for where rows are compressed: in the same pieces however
         they came.
         """
+        if relative >= SINGLE_ROUNDOFF > self._entry_error:
+            # Once, for entries that single precision can not hold at all.
+            self._allow(SINGLE_UNDERFLOW**2)
         self._entry_error = max(self._entry_error, relative)
 
     def _rounded(self, energy: float) -> float:
@@ -149,7 +159,8 @@ class Sketch(ABC):
             return 0.0
         # Rows can have been rounded twice, by weights and by a merge.
         length = math.sqrt(energy)
-        return perturbed_gram(length, 2.0 * self._entry_error * length)
+        lost = SINGLE_UNDERFLOW if self._entry_error >= SINGLE_ROUNDOFF else 0.0
+        return perturbed_gram(length, 2.0 * self._entry_error * length + lost)
 
     def _working_dtype(self, dtype: np.dtype[Any], n_features: int) -> np.dtype[Any]:
         """Return the precision in which rows of that precision are remembered."""

@@ -40,7 +40,7 @@ from sksketch.arrays.namespace import (
     to_numpy,
     weighted_sum,
 )
-from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
+from sksketch.arrays.rounding import SINGLE_UNDERFLOW, gamma, perturbed_gram, unit_roundoff
 from sksketch.arrays.sparse import SparseRows
 
 # Roundings of a weight: a power, a product, a sum of many in pairs, and a root.
@@ -204,6 +204,8 @@ def centered_tile(
     spread = length + math.sqrt(float(weights.sum())) * _length(center)
     error = gamma(len(tile) + 12) * math.sqrt(gained) * spread
     entries = unit_roundoff() * spread + (gamma(5) + unit_roundoff(precision(rows))) * length
+    if precision(rows) == np.float32:
+        entries += SINGLE_UNDERFLOW
     if entry_error:
         far = spread + math.sqrt(float(weights.sum())) * _length(mean.origin)
         entries += 2.0 * entry_error * far
