@@ -52,7 +52,10 @@ def many(streams, seed, workers):
     numbers = [range(i, min(i + CASES, seed + streams)) for i in range(seed, seed + streams, CASES)]
     with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
         for plain in map(part, numbers) if pool is None else pool.map(part, numbers):
+            seen = len(tally.violations)
             tally.merge(plain)
+            for kind, worst, number, _ in tally.violations[seen:]:
+                sys.stderr.write(f"\r{kind}: {worst:.6g} times, case {number}\n")
             sys.stderr.write(f"\r{tally.n_streams:,} streams, {len(tally.violations):,} violations")
     sys.stderr.write("\n")
     seconds = time.perf_counter() - start
