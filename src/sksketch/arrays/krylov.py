@@ -34,6 +34,9 @@ import scipy.special
 from sksketch._typing import Array
 from sksketch.arrays.namespace import cast, joined, like, namespace, precision, to_numpy
 
+# Below this, lengths are those of vectors that have lost their digits.
+SMALLEST = 1e-290
+
 GRID = 1.0 + np.geomspace(0.01, 8.0, 96)
 
 
@@ -112,7 +115,7 @@ def _lanczos(
     for _ in range(depth):
         W = apply(basis[-1])
         length = _length(W)
-        if length == 0.0:
+        if not length > SMALLEST:
             break
         flat, Q = W.reshape(-1), joined([block.reshape(1, -1) for block in basis])
         overlaps = Q @ flat
@@ -121,7 +124,7 @@ def _lanczos(
         # Once more: what rounding has left along the basis.
         W = (flat - (Q @ flat) @ Q).reshape(W.shape)
         rest = _length(W)
-        if rest == 0.0:
+        if not rest > SMALLEST:
             break
         off_diagonal.append(rest)
         basis.append(W / rest)
