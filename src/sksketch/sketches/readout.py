@@ -92,7 +92,10 @@ def read_out(
     full = correction == "full"
     low = (shift if full else shift - ledger.floor) + ledger.allowance
     high = memory.upper if full else memory.upper - shift
+    ridge = initial_ridge + (0.0 if full else shift)
+    # Beside a large ridge of the target a small one is rounded.
     bound = max(low, high, 0.0)
+    bound += 0.0 if full else abs((ridge - initial_ridge) - shift)
     traced = shift * (len(kept) if full else n_features)
     apart = abs(memory.lost_mass - traced) - memory.mass_error
     least = max(apart / n_features - ledger.allowance, 0.0)
@@ -102,7 +105,7 @@ def read_out(
     summary = LowRankPlusRidge(
         components,
         kept + (shift if full else 0.0),
-        ridge=initial_ridge + (0.0 if full else shift),
+        ridge=ridge,
         error_bound=bound,
         confidence=confidence,
         n_rows_seen=n_rows_seen,
