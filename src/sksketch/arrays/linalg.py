@@ -158,22 +158,6 @@ def double_product(C: Array, rows: Array, total: Array) -> Array:
     return total
 
 
-def double_products(A: Array, rows: Array) -> Array:
-    """Return ``A @ rows.T`` in float64 for a float64 A, whatever the precision of ``rows``.
-
-    >>> double_products(np.eye(2)[:1], np.full((1, 2), 0.5, np.float32))
-    array([[0.5]])
-    """
-    if on_device(rows) or rows.dtype == np.float64:
-        product: Array = A @ cast(rows, np.float64).T
-        return product
-    total = np.zeros((len(A), len(rows)))
-    for start in range(0, rows.shape[1], COLUMN_CHUNK):
-        part = slice(start, start + COLUMN_CHUNK)
-        total += A[:, part] @ rows[:, part].astype(np.float64).T
-    return total
-
-
 def squared_norm(rows: Array) -> float:
     """Return the sum of squared entries in float64, to a relative error of `NORM_ERROR`.
 

@@ -10,6 +10,7 @@ precision at the end.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -27,6 +28,7 @@ SINGLE_UNDERFLOW = 1e-39
 EIGEN_ROUNDINGS = 2.0
 
 
+@functools.cache
 def unit_roundoff(dtype: Any = np.float64) -> float:
     """Return half the distance from one to the next number.
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import (
+    add_product,
     double_product,
-    double_products,
     eigh_descending,
     gram,
     norm_error,
@@ -121,8 +121,14 @@ class DenseStack:
     @functools.cached_property
     def matrix(self) -> Array:
         """P itself, in float64."""
-        both: Array = joined([self.kept, cast(self.rows, np.float64)])
+        both: Array = joined([self.kept, self._double])
         return both
+
+    @functools.cached_property
+    def _double(self) -> Array:
+        """The new rows in float64, converted once for all products of an exact shrink."""
+        rows: Array = cast(self.rows, np.float64)
+        return rows
 
     @property
     def squared_norm_error(self) -> float:
@@ -152,8 +158,8 @@ class DenseStack:
             return gram(self.matrix if n_kept else self.rows)
         G = np.empty((self.n_rows, self.n_rows))
         G[:n_kept, :n_kept] = gram(self.kept) if self._measures else np.diag(self._eigenvalues)
-        G[n_kept:, n_kept:] = gram(self.rows)
-        cross = double_products(self.kept, self.rows)
+        G[n_kept:, n_kept:] = gram(self._double)
+        cross = self.kept @ self._double.T
         G[:n_kept, n_kept:] = cross
         G[n_kept:, :n_kept] = cross.T
         return G
@@ -161,8 +167,9 @@ class DenseStack:
     def combined(self, C: Array) -> tuple[Array, float]:
         """Return C P in float64, and a bound on the norm of its error."""
         C, n_kept = cast(C, np.float64), len(self.kept)
-        product = double_product(C[:, n_kept:], self.rows, C[:, :n_kept] @ self.kept)
-        error = gamma(self.n_rows + 4) * math.sqrt(squared_norm(C) * self.squared_norm)
+        product = add_product(C[:, :n_kept] @ self.kept, C[:, n_kept:], self._double)
+        # The rows of C are orthogonal and, but for roundings, none is longer than one.
+        error = gamma(self.n_rows + 4) * math.sqrt(1.01 * len(C) * self.squared_norm)
         return product, error
 
     def start(self, size: int) -> Array:
