@@ -38,10 +38,11 @@ def test_old_files_give_their_old_answers(path):
         else:
             # float32 components are compared as such.
             rtol = 1e-5 if "float32" in path.stem else 1e-9
-            scale = np.abs(value).max(initial=0.0)
-            np.testing.assert_allclose(
-                found[name], value, rtol=rtol, atol=rtol * scale, err_msg=name
-            )
+            atol = rtol * np.abs(value).max(initial=0.0)
+            if name == "error_bound":
+                # What is allowed for roundings may be counted in another way.
+                atol = max(atol, 1e-12 * found["squared_norm"])
+            np.testing.assert_allclose(found[name], value, rtol=rtol, atol=atol, err_msg=name)
 
 
 @each_file

@@ -56,6 +56,13 @@ def graded_columns(rng, n, d):
     return rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-300, 0, d)
 
 
+def units(rng, n, d):
+    """Columns that depend on each other, each in a unit and from a zero of its own."""
+    rows = rng.standard_normal((n, d)) @ (np.eye(d) + 0.3 * rng.standard_normal((d, d)))
+    rows += rng.choice([0.0, 0.0, 3.0, 1e4], d)
+    return rows * 10.0 ** rng.uniform(-3, 3, d)
+
+
 def graded_rows(rng, n, d):
     span = rng.choice([2.0, 8.0, 60.0, 280.0])
     return rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-span, 0, (n, 1))
@@ -141,7 +148,7 @@ FAMILIES = {
     for made in (
         *(geometric, low_rank, axes, constant, duplicates, offset, seconds, graded_columns),
         *(graded_rows, heavy_tails, sparse, counts, breaker, drifting, near_rank, tiny_gains),
-        *(collinear, opposite, growing, zeros),
+        *(collinear, opposite, growing, zeros, units),
     )
 }
 

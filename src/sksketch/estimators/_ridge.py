@@ -18,7 +18,8 @@ from sksketch.arrays.rows import times
 from sksketch.drive.dask import is_dask, lazily
 from sksketch.estimators._base import SketchEstimator
 from sksketch.estimators._checks import are_plain, checked_rows, host_rows
-from sksketch.learners.ridge import ProjectedRidge, RidgeSolution, row_lengths, solve_summary
+from sksketch.learners.ridge import ProjectedRidge, RidgeSolution, row_lengths
+from sksketch.learners.ridge_exact import RidgeReader
 from sksketch.sketches import ExactCovariance, Regression, Sketch, make_sketch
 
 # The exact covariance is taken up to this many bytes of it.
@@ -108,19 +109,22 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
             coefficients, intercepts = model.solve(alpha)
             nothing = np.full(coefficients.shape[1], np.inf)
             return RidgeSolution(coefficients, np.inf, nothing, nothing), intercepts
-        summary = self._once("summary", sketch.summary)
-        moments = self._once("moments", sketch.moments)
-        solution = solve_summary(summary, moments.cross, alpha, moments.cross_error)
+        solution = self._reader().solve(alpha)
         return solution, self._intercepts(solution.coefficients)
+
+    def _reader(self) -> RidgeReader:
+        sketch: Any = self.sketch_
+        reader: RidgeReader = self._once("reader", lambda: RidgeReader(sketch))
+        return reader
 
     def _projected(self, sketch: Any) -> ProjectedRidge:
         matrix, targets, ones = sketch.projected()
         return ProjectedRidge(matrix, targets, ones if self.fit_intercept else None)
 
     def _intercepts(self, coefficients: Array) -> Array:
-        moments = self._once("moments", self.sketch_.moments)  # type: ignore[attr-defined]
         if not self.fit_intercept:
             return np.zeros(coefficients.shape[1])
+        moments = self._reader().moments
         return np.asarray(moments.target_mean - moments.mean @ coefficients)
 
     def _found(self) -> tuple[Array, Array]:
@@ -237,7 +241,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         mean, mean_error = np.zeros(rows.shape[1]), 0.0
         if self.fit_intercept and not self.sketch_.linear:  # type: ignore[attr-defined]
             # The intercept is the mean of the targets less the prediction at the mean.
-            moments = self._once("moments", self.sketch_.moments)  # type: ignore[attr-defined]
+            moments = self._reader().moments
             mean, mean_error = moments.mean, moments.mean_error
             size = float(np.linalg.norm(mean))
             rounding += gamma(len(mean) + 4) * (size * lengths + np.abs(moments.target_mean))

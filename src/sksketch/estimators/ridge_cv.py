@@ -11,7 +11,7 @@ from sksketch._typing import Array
 from sksketch.estimators._ridge import RidgeEstimator
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.holdout import Reservoir
-from sksketch.learners.ridge import residual_dimension_interval, squared_error_interval
+from sksketch.learners.ridge import residual_dimension_interval
 from sksketch.persistence import State
 from sksketch.sketches import Sketch
 
@@ -141,16 +141,16 @@ class StreamingRidgeCV(RidgeEstimator):
         """Return the score and its interval: n |A x - b|^2 / (n - free columns)^2 by targets."""
         sketch: Any = self.sketch_
         solution = self._solve(alpha)[0]
-        moments = self._once("moments", sketch.moments)
+        reader = self._reader()
+        moments = reader.moments
         if sketch.linear:
             return self._once("projected", None).score(alpha, moments.weight), (0.0, np.inf)
-        summary = self._once("summary", sketch.summary)
-        ends = squared_error_interval(summary, moments, solution.coefficients)
+        ends = reader.squared_error_interval(solution.coefficients)
         # From the coefficients that are returned to the exact ones.
         low = np.maximum(np.sqrt(ends[0]) - solution.image_bounds, 0.0) ** 2
         high = (np.sqrt(ends[1]) + solution.image_bounds) ** 2
         extra = int(self.fit_intercept)
-        least, most = residual_dimension_interval(summary, moments, alpha, extra)
+        least, most = residual_dimension_interval(reader.summary, moments, alpha, extra)
         per_target = moments.weight / len(low)
         worst = per_target / least**2 if least > 0.0 else np.inf
         best = per_target / most**2 if most > 0.0 else np.inf

@@ -18,10 +18,9 @@ from sksketch.estimators import (
     StreamingRidgeCV,
     StreamingSVD,
 )
-from sksketch.learners.ridge import solve_summary
+from sksketch.learners.ridge_exact import RidgeReader
 from sksketch.loading import ESTIMATORS, read_out
 from sksketch.sketches import Centered, Certificate, Regression, Sketch
-from sksketch.sketches.cross_moments import Moments
 
 ONLINE: tuple[Any, ...] = (OnlineNewtonClassifier, OnlineNewtonRegressor)
 
@@ -232,19 +231,10 @@ class Findings:
         bounds = np.asarray(found.error_bounds, dtype=np.float64)
         if not (np.isfinite(bounds) & (bounds > 0)).any():
             return bounds
-        summary, moments = self._summary, self._moments
-        cross, error = moments.cross, moments.cross_error
-        solutions = (solve_summary(summary, cross, float(alpha), error) for alpha in found.alphas)
-        return np.array([solution.absolute_bounds[target] for solution in solutions])
-
-    @cached_property
-    def _summary(self) -> Any:
-        return self.sketch.summary()
-
-    @cached_property
-    def _moments(self) -> Moments:
         assert isinstance(self.sketch, Regression)
-        return self.sketch.moments()
+        reader = RidgeReader(self.sketch)
+        solutions = (reader.solve(float(alpha)) for alpha in found.alphas)
+        return np.array([solution.absolute_bounds[target] for solution in solutions])
 
     def _regression(self) -> Any:
         if not self.is_regression:

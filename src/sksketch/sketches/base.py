@@ -31,6 +31,7 @@ from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.persistence import State, write_state
 from sksketch.sketches.certificate import Certificate
+from sksketch.sketches.column_errors import ExactGram
 from sksketch.sketches.forgetting import accumulated_weight
 
 SINGLE_ROUNDOFF = unit_roundoff(np.float32)
@@ -176,6 +177,10 @@ class Sketch(ABC):
     @abstractmethod
     def _take(self, rows: Any) -> None:
         """Add checked rows of the sketch's own width and precision: an array or a CSR array."""
+
+    def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
+        """Return A'A itself, with the rows of ``extra``, where that is what is remembered."""
+        return None
 
     def _lend(self, n_rows: int) -> Array | None:
         """Return room for the next dense rows, to be filled and then taken, if there is any."""

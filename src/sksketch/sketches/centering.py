@@ -14,7 +14,9 @@ with every tile. If c is off by d, and the tile has weight k::
 
     k |c' d' + d c'' + d d'|  <=  2 k |u - c| |d| + k |d|^2
 
-and an entry that is off by a rounding of itself adds `perturbed_gram`.
+and an entry that is off by a rounding of itself adds `perturbed_gram`. All of it is known column
+by column as well (`ColumnErrors`), so that a column in small units is not charged for the
+roundings of one in large units.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from sksketch.arrays.namespace import (
 )
 from sksketch.arrays.rounding import SINGLE_UNDERFLOW, gamma, perturbed_gram, unit_roundoff
 from sksketch.arrays.sparse import SparseRows
+from sksketch.sketches.column_errors import ColumnErrors
 
 # Roundings of a weight: a power, a product, a sum of many in pairs, and a root.
 WEIGHT_ROUNDINGS = 40
@@ -61,8 +64,10 @@ class RunningMean:
         The sum of ``weight * (row - origin)`` and what its last bits could not hold.
     squares : array of shape (n_features,)
         Squares of the rows around their mean, by column; NaN where they are not known.
-    error : float
-        Bound on the length of what ``total + carry`` is off by.
+    errors : array of shape (n_features,)
+        Bounds on what ``total + carry`` is off by.
+    scatter : ColumnErrors
+        Bounds on what centering has done to the scatter matrix.
     n_tiles : int
         Tiles so far: each may have rounded ``weight`` once.
     """
@@ -72,14 +77,16 @@ class RunningMean:
     total: Array
     carry: Array
     squares: Array
-    error: float = 0.0
+    errors: Array
+    scatter: ColumnErrors
     n_tiles: int = 0
 
     @classmethod
     def empty(cls, n_features: int) -> RunningMean:
         """Return the mean of no rows."""
-        origin, total, carry, squares = np.zeros((4, n_features))
-        return cls(0.0, origin, total, carry, squares)
+        origin, total, carry, squares, errors = np.zeros((5, n_features))
+        none = ColumnErrors.none(n_features)
+        return cls(0.0, origin, total, carry, squares, errors, none)
 
     @functools.cached_property
     def from_origin(self) -> Array:
@@ -98,12 +105,12 @@ class RunningMean:
         return 0.0 if exact else gamma(self.n_tiles + WEIGHT_ROUNDINGS)
 
     @functools.cached_property
-    def from_origin_error(self) -> float:
-        """Bound on the length of the error of `from_origin`."""
+    def from_origin_errors(self) -> Array:
+        """Bounds on the errors of `from_origin`."""
         if self.weight == 0.0:
-            return 0.0
+            return self.errors
         relative = gamma(4) + self._weight_error
-        return self.error / self.weight + relative * _length(self.from_origin)
+        return self.errors / self.weight + relative * np.abs(self.from_origin)
 
     def aged(self, factor: float) -> RunningMean:
         """Return the mean after the weight of all rows was multiplied by ``factor``."""
@@ -115,40 +122,51 @@ class RunningMean:
             total=self.total * factor,
             carry=self.carry * factor,
             squares=self.squares * factor,
-            error=self.error * factor + gamma(WEIGHT_ROUNDINGS) * factor * _length(self.total),
+            errors=factor * (self.errors + gamma(WEIGHT_ROUNDINGS) * np.abs(self.total)),
+            scatter=self.scatter.scaled(factor),
         )
 
     def grown(
-        self, weight: float, sums: Array, squares: Array, error: float, n_tiles: int = 1
+        self,
+        weight: float,
+        sums: Array,
+        squares: Array,
+        errors: Array,
+        scatter: ColumnErrors,
+        n_tiles: int = 1,
     ) -> RunningMean:
         """Return the mean with ``sums`` of differences to the origin added."""
         total = self.total + sums
         # What the sum could not hold (Knuth's two-sum).
         shifted = total - self.total
         rest = (self.total - (total - shifted)) + (sums - shifted)
-        return replace(
-            self,
-            weight=self.weight + weight,
-            total=total,
-            carry=self.carry + rest,
-            squares=self.squares + squares,
-            error=self.error + error,
-            n_tiles=self.n_tiles + n_tiles,
+        return RunningMean(
+            self.weight + weight,
+            self.origin,
+            total,
+            self.carry + rest,
+            self.squares + squares,
+            self.errors + errors,
+            self.scatter + scatter,
+            self.n_tiles + n_tiles,
         )
 
-    def merged(self, other: RunningMean) -> tuple[RunningMean, Array, float]:
-        """Return the mean of both, the step between the two means, and its error."""
+    def merged(self, other: RunningMean) -> tuple[RunningMean, Array, Array]:
+        """Return the mean of both, the step between the two means, and its errors."""
         apart = other.origin - self.origin
         gap = (other.from_origin - self.from_origin) + apart
-        rounding = gamma(3) * (_length(apart) + _length(other.from_origin) + _length(gap))
-        error = self.from_origin_error + other.from_origin_error + rounding
+        rounding = gamma(3) * (np.abs(apart) + np.abs(other.from_origin) + np.abs(gap))
+        errors = self.from_origin_errors + other.from_origin_errors + rounding
         if self.weight == 0.0 or other.weight == 0.0:
-            return (other if self.weight == 0.0 else self), gap, error
+            return (other if self.weight == 0.0 else self), gap, errors
         share = self.weight * other.weight / (self.weight + other.weight)
         sums = (other.total + other.carry) + other.weight * apart
-        moved = other.error + other.weight * rounding
+        moved = other.errors + other.weight * rounding
         squares = other.squares + share * gap**2
-        return self.grown(other.weight, sums, squares, moved, other.n_tiles + 1), gap, error
+        both = self.grown(
+            other.weight, sums, squares, moved, other.scatter, n_tiles=other.n_tiles + 1
+        )
+        return both, gap, errors
 
 
 class Tile(NamedTuple):
@@ -198,21 +216,23 @@ def centered_tile(
     center = _center(mean, own, gained)
     rows, squares = _moved(tile, weights, mean.origin, center, out)
     energy = float(squares.sum())
-    if ages is not None:
-        squares = _column_sums(rows, ages, 0.0 * center, squared=True)
-    length = math.sqrt(energy)
-    spread = length + math.sqrt(float(weights.sum())) * _length(center)
-    error = gamma(len(tile) + 12) * math.sqrt(gained) * spread
-    entries = unit_roundoff() * spread + (gamma(5) + unit_roundoff(precision(rows))) * length
+    lengths, root = np.sqrt(squares), math.sqrt(float(weights.sum()))
+    spread = lengths + root * np.abs(center)
+    errors = (gamma(len(tile) + 12) * math.sqrt(gained)) * spread
+    entries = unit_roundoff() * spread + (gamma(5) + unit_roundoff(precision(rows))) * lengths
     if precision(rows) == np.float32:
         entries += SINGLE_UNDERFLOW
     if entry_error:
-        far = spread + math.sqrt(float(weights.sum())) * _length(mean.origin)
+        far = spread + root * np.abs(mean.origin)
         entries += 2.0 * entry_error * far
-        error += 2.0 * entry_error * math.sqrt(gained) * far
-    allowance = _center_allowance(mean, own, gained, center, error)
-    allowance += perturbed_gram(length, entries)
-    return Tile(rows, mean.grown(gained, sums, squares, error), allowance)
+        errors += 2.0 * entry_error * math.sqrt(gained) * far
+    if ages is not None:
+        squares = _column_sums(rows, ages, 0.0 * center, squared=True)
+    apart, off = _center_errors(mean, own, gained, center, errors)
+    allowance = perturbed_gram(math.sqrt(energy), _length(entries))
+    allowance += _moved_gram(gained, apart, off)
+    scatter = ColumnErrors(lengths**2 + gained * apart**2, entries**2 + 1.01 * gained * off**2)
+    return Tile(rows, mean.grown(gained, sums, squares, errors, scatter), allowance)
 
 
 def _sparse_tile(
@@ -242,9 +262,14 @@ def _sparse_tile(
         away = stored + math.sqrt(float(weights.sum())) * _length(center)
         entries = (gamma(4) + unit_roundoff(rows.dtype)) * away
         allowance += perturbed_gram(away, entries)
-    allowance += _center_allowance(mean, own, gained, step, error, _length(center))
+    # The length of all errors together bounds each of them.
+    errors = np.full(len(center), error)
+    apart, off = _center_errors(mean, own, gained, step, errors, np.abs(center))
+    allowance += _moved_gram(gained, apart, off)
     squares = tile.squared().weighted_sum(current) - center * (2.0 * plain - gained * center)
-    return Tile(rows, mean.grown(gained, sums, np.maximum(squares, 0.0), error), allowance)
+    scatter = replace(ColumnErrors.none(len(center)), flat=allowance)
+    squares = np.maximum(squares, 0.0)
+    return Tile(rows, mean.grown(gained, sums, squares, errors, scatter), allowance)
 
 
 def _center(mean: RunningMean, own: Array, gained: float) -> Array:
@@ -254,22 +279,29 @@ def _center(mean: RunningMean, own: Array, gained: float) -> Array:
     return moved
 
 
-def _center_allowance(
-    mean: RunningMean, own: Array, gained: float, center: Array, error: float, far: float = 0.0
-) -> float:
-    """Bound what a centre that is not quite c does to the scatter matrix.
+def _center_errors(
+    mean: RunningMean,
+    own: Array,
+    gained: float,
+    center: Array,
+    errors: Array,
+    far: Array | float = 0.0,
+) -> tuple[Array, Array]:
+    """Return how far a tile's mean is from its centre, and what that centre is off by.
 
-    ``error`` is that of the tile's sums, ``far`` the length of the centre where it is counted from
-    zero.
+    ``errors`` are those of the tile's sums, ``far`` the centre where it is counted from zero.
     """
     root = math.sqrt(mean.weight / (mean.weight + gained))
-    apart = _length(own - mean.from_origin)
+    apart = root * np.abs(own - mean.from_origin)
     weights = mean._weight_error + gamma(WEIGHT_ROUNDINGS)
-    off = root * mean.from_origin_error + (1.0 - root) * error / gained
-    off += gamma(8) * (_length(own) + _length(center)) + unit_roundoff() * far
-    off += weights * root * apart
-    # The tile's mean is so far from the centre.
-    return 1.01 * gained * (2.0 * root * apart + off) * off
+    off = root * mean.from_origin_errors + ((1.0 - root) / gained) * errors
+    off += gamma(8) * (np.abs(own) + np.abs(center)) + unit_roundoff() * far + weights * apart
+    return apart, off
+
+
+def _moved_gram(gained: float, apart: Array, off: Array) -> float:
+    """Bound what a centre that is off does to the scatter matrix of a tile of that weight."""
+    return 1.01 * gained * perturbed_gram(_length(apart), _length(off))
 
 
 def _middle_row(tile: Array) -> Array:

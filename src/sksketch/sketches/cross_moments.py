@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -42,6 +43,7 @@ class Moments(NamedTuple):
     ``cross`` is the sum of (x - mean)(y - target_mean)', ``squares`` that of the squared targets.
     What rounding can have done to them at most: ``mean_error`` bounds the length of the error of
     the mean, ``cross_error`` that of each column of ``cross``, the others single numbers.
+    ``roundings``, ``offsets`` and ``target_sizes`` are what `cross_errors` needs.
     """
 
     weight: float
@@ -54,6 +56,17 @@ class Moments(NamedTuple):
     target_mean_error: Array
     cross_error: Array
     squares_error: Array
+    roundings: float
+    offsets: Array
+    target_sizes: Array
+
+    def cross_errors(self, lengths: Array) -> Array:
+        """Bound the error of every entry of ``cross``, for rows with columns of these lengths.
+
+        Those are the lengths around the means, or from zero where products are not around means.
+        """
+        sizes = self.roundings * (1.0 + 1e-9) * (lengths + self.offsets)
+        return np.outer(sizes, self.target_sizes) + self.n_rows * UNDERFLOW
 
 
 class Sums(NamedTuple):
@@ -61,6 +74,7 @@ class Sums(NamedTuple):
 
     Every one of them is off by at most ``depth`` roundings of the sum of absolute values, and
     those sums are at most what ``energy`` and ``target_energy`` say (see `CrossMoments`).
+    ``shifts`` are the squared lengths, by column, of what rows were moved by on their way here.
     """
 
     weight: float
@@ -74,6 +88,7 @@ class Sums(NamedTuple):
     cross: Array
     squares: Array
     target_energy: Array
+    shifts: Array
 
 
 class CrossMoments:
@@ -114,6 +129,10 @@ class CrossMoments:
 
     Moving a sum to another origin at a distance D multiplies nothing but adds sqrt(W) D to
     sqrt(E), for the terms it adds up are those of |x - p| + D.
+
+    All of this holds for every column of the rows by itself. There sqrt(E) is at most the length
+    of the column around its mean, sqrt(W) times the distance of that from the origin, and what
+    the column was moved by, twice (`Moments.cross_errors`).
     """
 
     kind = "cross-moments"
@@ -122,7 +141,7 @@ class CrossMoments:
     def __init__(self, n_features: int, n_targets: int, *, centered: bool) -> None:
         self.centered = centered
         d, t = n_features, n_targets
-        shapes = d, t, d, t, (d, t), t, t
+        shapes = d, t, d, t, (d, t), t, t, d
         self._sums = Sums(0.0, 0, 0, 0.0, *(np.zeros(shape) for shape in shapes))
         rows = tile_rows(8 * n_features)
         wide = n_targets + 1
@@ -205,6 +224,9 @@ class CrossMoments:
         # Squares that underflow, and the rounding of these sums.
         roundings = 1.0 + gamma(wide.shape[0] * rows.shape[1] + 4)
         energy = (energy + rows.shape[0] * rows.shape[1] * UNDERFLOW) * roundings
+        if sp.issparse(rows) and sums.origin.any():
+            # Sparse rows are summed around zero and moved then.
+            sums = sums._replace(shifts=sums.shifts + gained * sums.origin**2)
         return sums._replace(
             weight=sums.weight + gained,
             n_rows=sums.n_rows + (len(wide) if plain else int(np.count_nonzero(weights))),
@@ -251,6 +273,9 @@ class CrossMoments:
             g * (roots * per_row + np.abs(target_mean)) + u * np.abs(target_away),
             g * (root + length) * (roots + lengths) + underflow,
             g * (roots + lengths) ** 2 + underflow,
+            g,
+            2.0 * (math.sqrt(W) * np.abs(mean) + np.sqrt(sums.shifts)),
+            roots + lengths,
         )
 
     def merge(self, other: CrossMoments) -> Self:
@@ -299,7 +324,10 @@ class CrossMoments:
         else:
             empty = moments._sums._asdict()
             numbers = {name: type(empty.pop(name))(meta[name]) for name in SCALARS}
-            saved = {name: state.array(name, *value.shape) for name, value in empty.items()}
+            # The first states of this version did not say how far sums had been moved.
+            known = {"shifts": np.full(n_features, math.inf)} | dict(arrays)
+            whole = replace(state, arrays=known)
+            saved = {name: whole.array(name, *value.shape) for name, value in empty.items()}
             moments._sums = Sums(**numbers, **saved)  # type: ignore[arg-type]
         moments._dense.restore(arrays["dense"])
         moments._dense_targets.restore(arrays["dense_targets"])
@@ -369,6 +397,7 @@ def _moved(sums: Sums, origin: Array, target_origin: Array) -> Sums:
         cross=sums.cross + np.outer(sums.row_sum, target_gap) + np.outer(gap, target_sum),
         squares=sums.squares + target_gap * (sums.target_sum + target_sum),
         target_energy=(np.sqrt(sums.target_energy) + root * np.abs(target_gap)) ** 2,
+        shifts=(np.sqrt(sums.shifts) + root * np.abs(gap)) ** 2,
     )
 
 
@@ -386,7 +415,8 @@ def _without_bounds(state: State, centered: bool, squared_norm: float, n_rows: i
         origin, target_origin, sums = *sums, (weight * mean, weight * target_mean)
     depth = n_rows + 16
     numbers = weight, n_rows, depth, energy
-    return Sums(*numbers, origin, target_origin, *sums, cross, squares, target_energy)
+    shifts = weight * mean**2
+    return Sums(*numbers, origin, target_origin, *sums, cross, squares, target_energy, shifts)
 
 
 def _norm(x: Array) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from sksketch.persistence import State
 from sksketch.sketches.base import Answer, Sketch, check_ridge, megabytes
 from sksketch.sketches.buffer import RowBuffer, tile_rows
 from sksketch.sketches.certificate import certify
+from sksketch.sketches.column_errors import ColumnErrors, ExactGram
 from sksketch.sketches.forgetting import aged, decay_factor
 
 BUFFER_ROWS = 512
@@ -80,6 +82,8 @@ class ExactCovariance(Sketch):
         self._recent_rows = 0
         # Bound on the error of what is accumulated, and what is allowed for rows that wait.
         self._error = self._owed = 0.0
+        # Roundings that a term of an accumulated sum has met at most.
+        self._depth = 0.0
         self._cached: Answer | None = None
 
     def _working_dtype(self, dtype: np.dtype[Any], n_features: int) -> np.dtype[Any]:
@@ -119,6 +123,7 @@ class ExactCovariance(Sketch):
             # Where BLAS adds to what is there, it may do so once for each row.
             times = 2 if on_device(block) else len(block) + 2
             self._error += gamma(times) * before
+            self._depth = max(self._depth + times, len(block) + 2) + 8
         else:
             self._recent = _added(self._recent, block, 1.0)
             self._recent_rows += len(block)
@@ -133,6 +138,7 @@ class ExactCovariance(Sketch):
         """Add the last group of blocks to the sum of all."""
         if self._recent is not None:
             self._error += dot_error(self._recent_rows + 2, 1.0, _trace(self._recent))
+            self._depth = max(self._depth, self._recent_rows + 2) + 1
             self._accumulated, error = _summed(self._accumulated, self._recent)
             self._error += error
         self._recent, self._recent_rows = None, 0
@@ -156,19 +162,32 @@ class ExactCovariance(Sketch):
     def _upper_and_error(self, extra: Array | None, allowance: float = 0.0) -> tuple[Array, float]:
         """Return that and a bound on its error."""
         twin = type(self)(decay=self.decay)
-        twin._recent, twin._recent_rows = self._recent, self._recent_rows
-        twin._accumulated, twin._error = self._accumulated, self._error
+        twin._accumulated, twin._error = _copy(self._accumulated), self._error
+        twin._recent, twin._recent_rows = _copy(self._recent), self._recent_rows
         twin._owed = self._owed + allowance
         twin._entry_error = self._entry_error
         waiting = self._buffer.with_extra(extra)
         if twin._accumulated is None and twin._recent is None and not len(waiting):
             return _zeros(waiting.shape[1]), twin._owed
-        twin._accumulated, twin._recent = _copy(self._accumulated), _copy(self._recent)
         if len(waiting):
             twin._add(waiting)
         twin._close_group()
         assert twin._accumulated is not None
         return twin._accumulated, twin._error + twin._owed
+
+    @property
+    def _deepest(self) -> float:
+        """The depth once the waiting rows are added as well."""
+        return max(self._depth, self._recent_rows + len(self._buffer.rows) + 2) + 10
+
+    def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
+        depth = self._deepest + (0 if extra is None else len(extra))
+        if self._entry_error or not math.isfinite(depth):
+            return None
+        C = to_numpy(_symmetric(self._upper(extra)))
+        # An entry is off by so many roundings of the product of two columns' lengths.
+        sizes = np.maximum(np.diagonal(C), 0.0) * (1.0 + 2.0 * gamma(depth))
+        return ExactGram(C, self.initial_ridge, ColumnErrors(sizes, gamma(depth) ** 2 * sizes))
 
     def _answer(self, extra: Array | None = None, allowance: float = 0.0) -> Answer:
         self._require_rows()
@@ -221,6 +240,7 @@ class ExactCovariance(Sketch):
             mine, theirs = (like(_symmetric(part), there) for part in (mine, theirs))
         self._accumulated, rounding = _summed(mine, theirs)
         self._error = error + their_error + rounding
+        self._depth = max(self._deepest, other._deepest) + 1
         self._recent, self._recent_rows, self._owed = None, 0, 0.0
         self._buffer.clear()
 
@@ -243,6 +263,7 @@ class ExactCovariance(Sketch):
             "error": self._error,
             "entry_error": self._entry_error,
             "owed": self._owed,
+            "depth": self._depth,
             "recent_rows": self._recent_rows,
         }
         arrays = {}
@@ -270,6 +291,7 @@ class ExactCovariance(Sketch):
                     setattr(sketch, f"_{name}", held)
             sketch._recent_rows = meta.get("recent_rows", 0)
             sketch._owed = meta.get("owed", 0.0)
+            sketch._depth = meta.get("depth", math.inf)
             sketch._entry_error = meta.get("entry_error", 0.0)
             # Earlier releases added every block to the sum of all and did not count.
             total = 0.0 if sketch._accumulated is None else _trace(sketch._accumulated)

@@ -23,6 +23,7 @@ from sksketch.persistence import State
 from sksketch.sketches import planning
 from sksketch.sketches.base import Answer, check_ridge
 from sksketch.sketches.buffer import RowBuffer, tile_rows
+from sksketch.sketches.column_errors import ExactGram
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.forgetting import age_weights, aged, decay_factor
 from sksketch.sketches.ledger import Ledger
@@ -139,6 +140,12 @@ class FrequentDirections(ShrinkSketch):
     def _working_dtype(self, dtype: np.dtype[Any], n_features: int) -> np.dtype[Any]:
         exact = planning.choose(self.solver, n_features, self.sketch_size) == "covariance"
         return np.dtype(np.float64) if exact else dtype
+
+    def _round(self, relative: float) -> None:
+        if self._exact is not None:
+            self._exact._round(relative)
+        else:
+            super()._round(relative)
 
     def _allow(self, amount: float) -> None:
         self._cached = None
@@ -273,6 +280,13 @@ class FrequentDirections(ShrinkSketch):
             energy = squared_norm(rows) + (0.0 if sparse is None else sparse.all_energy)
             owed += self._rounded(energy)
         return compress(older, rows, sparse, settings, self._buffer.scratch).allowing(owed)
+
+    def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
+        # What was merged from a sketch that had shrunk is not exact.
+        if self._exact is None or self._memory.ledger != Ledger():
+            return None
+        found = self._exact._exact_gram(extra)
+        return None if found is None else replace(found, ridge=self.initial_ridge)
 
     def _lend(self, n_rows: int) -> Array | None:
         return (self._exact or self)._buffer.lend(n_rows)

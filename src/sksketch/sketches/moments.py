@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from sksketch.persistence import State
 from sksketch.sketches.base import Answer, Sketch
 from sksketch.sketches.buffer import RowBuffer, tile_rows
 from sksketch.sketches.centering import RunningMean, Tile, centered_tile
+from sksketch.sketches.column_errors import ColumnErrors, ExactGram
 from sksketch.sketches.exact import ExactCovariance
 from sksketch.sketches.forgetting import age_weights
 from sksketch.sketches.frequent_directions import FrequentDirections
@@ -35,7 +37,7 @@ INNER: dict[str, type[Sketch]] = {
     )
 }
 
-MEAN_ARRAYS = ("origin", "total", "carry", "squares")
+MEAN_ARRAYS = ("origin", "total", "carry", "squares", "errors")
 
 
 class Centered(Sketch):
@@ -109,7 +111,7 @@ class Centered(Sketch):
         """Bound on the length of what rounding has put between `mean` and the mean of the rows."""
         self._require_rows()
         mean = self._with_tile().mean
-        return mean.from_origin_error + unit_roundoff() * float(np.linalg.norm(mean.value))
+        return float(np.linalg.norm(mean.from_origin_errors + unit_roundoff() * np.abs(mean.value)))
 
     @property
     def column_squares(self) -> Array:
@@ -172,15 +174,19 @@ class Centered(Sketch):
                 tiles = self._tile.fill(rows[start:end])
                 columns = self._tile_weights.fill(weights[start:end, None])
                 for tile, column in zip(tiles, columns, strict=True):
-                    self._flush(tile, column[:, 0], out=tile)
+                    self._flush(tile, column[:, 0], self._room(tile))
             else:
-                # A whole tile, laid out like ours: center it on its way to where it will wait.
-                out = None
-                if not on_device(rows):
-                    out = self.sketch._lend(size)
-                    out = self._tile.lend(size) if out is None else out
-                self._flush(rows[start:end], weights[start:end], out)
+                # A whole tile, laid out like ours, need not be copied first.
+                tile = rows[start:end]
+                self._flush(tile, weights[start:end], self._room(tile))
             start = end
+
+    def _room(self, tile: Array) -> Array | None:
+        """Return where the rows of a tile will wait, to center them on their way there."""
+        if on_device(tile):
+            return None
+        room = self.sketch._lend(len(tile))
+        return self._tile.lend(len(tile)) if room is None else room
 
     def _flush(self, tile: Array | SparseRows, weights: Array, out: Array | None = None) -> None:
         centered, self._mean, allowance = self._centered(tile, weights, out)
@@ -247,22 +253,27 @@ class Centered(Sketch):
             theirs._take(rows)
         self.sketch.merge(theirs)
         mine = self._mean
-        self._mean, gap, error = mine.merged(their_mean)
+        self._mean, gap, errors = mine.merged(their_mean)
         if mine.weight > 0 and their_mean.weight > 0:
-            self.sketch.merge(self._between(mine.weight, their_mean.weight, gap, error))
+            root = math.sqrt(mine.weight * their_mean.weight / self._mean.weight)
+            self._take_between(root * gap, root * errors)
 
-    def _between(self, mine: float, theirs: float, gap: Array, error: float) -> Sketch:
-        """Return a sketch of the one row that the difference of two means stands for."""
-        root = np.sqrt(mine * theirs / (mine + theirs))
+    def _take_between(self, row: Array, errors: Array) -> None:
+        """Add the one row that the difference of two means stands for."""
         between = self.sketch.fresh()
         dtype = precision(self._tile.rows)
-        between._begin(len(gap), dtype)
-        row = (root * gap)[None].astype(dtype)
-        length = float(np.linalg.norm(root * gap))
-        off = root * error + (gamma(64) + unit_roundoff(dtype)) * length
-        between._allow(perturbed_gram(length, off))
-        between._take(row)
-        return between
+        between._begin(len(row), dtype)
+        off = errors + (gamma(64) + unit_roundoff(dtype)) * np.abs(row)
+        between._allow(perturbed_gram(float(np.linalg.norm(row)), float(np.linalg.norm(off))))
+        between._take(row[None].astype(dtype))
+        self.sketch.merge(between)
+        scatter = self._mean.scatter + ColumnErrors(row**2, off**2)
+        self._mean = replace(self._mean, scatter=scatter)
+
+    def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
+        tile = self._with_tile()
+        found = self.sketch._exact_gram(tile.rows)
+        return None if found is None else found.allowing(tile.mean.scatter)
 
     def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
         if extra is not None:
@@ -289,13 +300,15 @@ class Centered(Sketch):
             "dtype": None if self.dtype is None else str(self.dtype),
             "total_weight": self.total_weight,
             "flushed_weight": self._mean.weight,
-            "mean_error": self._mean.error,
             "n_tiles": self._mean.n_tiles,
+            "scatter_flat": self._mean.scatter.flat,
             "entry_error": self._entry_error,
         }
         arrays = {}
         if self.n_features is not None:
             arrays = {name: getattr(self._mean, name).copy() for name in MEAN_ARRAYS}
+            arrays["scatter_sizes"] = self._mean.scatter.sizes.copy()
+            arrays["scatter_errors"] = self._mean.scatter.errors.copy()
             arrays["tile"] = self._tile.saved()
             arrays["tile_weights"] = self._tile_weights.saved()
         if len(self._sparse):
@@ -336,13 +349,25 @@ def _mean_of(state: State) -> RunningMean:
     """Return the mean that a state holds."""
     meta: Any = state.meta
     weight = float(meta["flushed_weight"])
+    unknown = replace(ColumnErrors.none(meta["n_features"]), flat=math.inf)
     if "origin" in state.arrays:
-        arrays = {name: state.array(name, meta["n_features"]) for name in MEAN_ARRAYS}
-        return RunningMean(weight, error=meta["mean_error"], n_tiles=meta["n_tiles"], **arrays)
+        width, scatter = meta["n_features"], unknown
+        known = {name: state.array(name, width) for name in MEAN_ARRAYS if name in state.arrays}
+        if "errors" in known:
+            sizes, errors = (state.array(f"scatter_{name}", width) for name in ("sizes", "errors"))
+            scatter = ColumnErrors(sizes, errors, meta["scatter_flat"])
+        else:
+            # Of the first states with an origin, only the length of the errors is known.
+            known["errors"] = np.full(width, float(meta["mean_error"]))
+        return RunningMean(weight, scatter=scatter, n_tiles=meta["n_tiles"], **known)
     # Earlier releases kept the mean alone, which was a sum of all rows.
     mean = np.asarray(state.arrays["mean"], dtype=np.float64)
     empty = RunningMean.empty(len(mean))
-    error = gamma(meta["n_rows_seen"] + 1) * weight * float(np.linalg.norm(mean))
     return replace(
-        empty, weight=weight, origin=mean, squares=np.full(len(mean), np.nan), error=error
+        empty,
+        weight=weight,
+        origin=mean,
+        squares=np.full(len(mean), np.nan),
+        errors=gamma(meta["n_rows_seen"] + 1) * weight * np.abs(mean),
+        scatter=unknown,
     )

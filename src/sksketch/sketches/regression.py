@@ -13,6 +13,7 @@ from sksketch.arrays.rows import as_rows, as_weights, squared_row_norms
 from sksketch.exceptions import StateFormatError
 from sksketch.persistence import State
 from sksketch.sketches.base import Answer, Sketch
+from sksketch.sketches.column_errors import ExactGram
 from sksketch.sketches.countsketch import CountSketch
 from sksketch.sketches.cross_moments import CrossMoments, Moments
 from sksketch.sketches.linear import LinearSketch
@@ -134,6 +135,10 @@ class Regression(Sketch):
         if self._cross is None:
             raise ValueError("no targets have come with the rows; pass them to update")
         return self._cross.read()
+
+    def exact_gram(self) -> ExactGram | None:
+        """Return A'A itself, where that is what the sketch remembers."""
+        return self.sketch._exact_gram()
 
     @property
     def target_shape(self) -> tuple[int, ...] | None:
