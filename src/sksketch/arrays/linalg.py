@@ -313,7 +313,8 @@ def nystrom(V: Array, W: Array, error: float) -> tuple[Array, float]:
     by at most ``D (2 |X| + |X|^2) + 2 D^2 (1 + |X|)^2 / f``.
     """
     values, U = eigh_descending(to_numpy(V.T @ W))
-    keep = values > max(RANK_RESOLUTION * values[0], 2.0 * error)
+    # Around a centre far away nothing may be left of any direction.
+    keep = values > max(RANK_RESOLUTION * values.max(initial=0.0), 2.0 * error)
     rows: Array = like((U[:, keep] / np.sqrt(values[keep])).T, W) @ W.T
     if not keep.any():
         return rows, 0.0

@@ -130,7 +130,7 @@ class SparseRows:
         kernels().normal_csr_inplace(
             image, pull, W, X.indptr, X.indices, X.data, self.scale, offset
         )
-        if self.centered:
+        if self.centered and pull.size:
             # In place: the transpose is what BLAS calls a matrix.
             ger = blas.dger if W.dtype == np.float64 else blas.sger
             ger(-1.0, pull, self.center.astype(W.dtype), a=image.T, overwrite_a=1)

@@ -303,7 +303,9 @@ def residual_dimension_interval(
     start = moments.weight - n_extra - R
     values = np.full(n_features, summary.ridge)
     values[: summary.rank] += summary.eigenvalues
-    low, high = np.maximum(values[:R] - D, 0.0), values[:R] + D
+    # A shift of the read-out cancels in the lower end, and leaves its rounding.
+    rounding = gamma(8) * (values[:R] + D)
+    low, high = np.maximum(values[:R] - D - rounding, 0.0), values[:R] + D + rounding
     if not math.isfinite(D) or not R:
         return (start, start + R) if R else (start, start)
     total = summary.squared_norm
