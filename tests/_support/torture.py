@@ -29,8 +29,8 @@ THEMES = {
 }
 
 
-# What a stream may be refused for: squares that would overflow.
-REFUSALS = ("overflow", "input contains infinity")
+# What a stream may be refused for: numbers that overflow, when they are drawn or squared.
+REFUSALS = ("overflow", "input contains")
 
 NO_ANSWER = check("an answer at all", 1, 0)
 

@@ -121,10 +121,19 @@ def column_sums(X, rng):
     return np.zeros(X.shape[1]), X.copy(), rng.random(len(X)), X[0].astype(float)
 
 
+def grown_mean(X, rng):
+    d = X.shape[1]
+    held, tile = np.abs(rng.standard_normal((6, d))), rng.standard_normal((5, d)) * X[0]
+    tile[1:3] **= 2
+    arrays = np.zeros((6, d)), np.zeros((3, d)), held, tile
+    return *(tuple(part) for part in arrays), (3.0, 2.0, 2.5, 1e-7), (1e-15,) * 7
+
+
 # Arguments of each kernel for one matrix; the outputs come first.
 ARGUMENTS = {
     "center_rows_inplace": centered,
     "column_sums_inplace": column_sums,
+    "grown_mean_inplace": grown_mean,
     "normal_csr_inplace": normal_csr,
     "outer_csr_inplace": outer_csr,
     "parse_svmlight_inplace": parse_svmlight,

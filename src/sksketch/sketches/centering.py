@@ -60,38 +60,42 @@ class RunningMean:
         Sum of the weights.
     origin : array of shape (n_features,)
         A point near the rows, in float64: exact, since any will do.
-    total, carry : arrays of shape (n_features,)
-        The sum of ``weight * (row - origin)`` and what its last bits could not hold.
-    squares : array of shape (n_features,)
-        Squares of the rows around their mean, by column; NaN where they are not known.
-    errors : array of shape (n_features,)
-        Bounds on what ``total + carry`` is off by.
-    scatter : ColumnErrors
-        Bounds on what centering has done to the scatter matrix.
+    held : tuple of six arrays of shape (n_features,)
+        The sum of ``weight * (row - origin)``; what its last bits could not hold; squares of the
+        rows around their mean, NaN where they are not known; bounds on what the sum is off by;
+        and the two arrays of the `ColumnErrors` that centering has made in the scatter matrix.
+    flat : float
+        The last number of those.
     n_tiles : int
         Tiles so far: each may have rounded ``weight`` once.
     """
 
     weight: float
     origin: Array
-    total: Array
-    carry: Array
-    squares: Array
-    errors: Array
-    scatter: ColumnErrors
+    held: tuple[Array, ...]
+    flat: float = 0.0
     n_tiles: int = 0
 
     @classmethod
     def empty(cls, n_features: int) -> RunningMean:
         """Return the mean of no rows."""
-        origin, total, carry, squares, errors = np.zeros((5, n_features))
-        none = ColumnErrors.none(n_features)
-        return cls(0.0, origin, total, carry, squares, errors, none)
+        return cls(0.0, np.zeros(n_features), tuple(np.zeros((6, n_features))))
+
+    @property
+    def squares(self) -> Array:
+        """Squares of the rows around their mean, by column; NaN where they are not known."""
+        return self.held[2]
+
+    @property
+    def scatter(self) -> ColumnErrors:
+        """Bounds on what centering has done to the scatter matrix."""
+        return ColumnErrors(self.held[4], self.held[5], self.flat)
 
     @functools.cached_property
     def from_origin(self) -> Array:
         """The mean less the origin."""
-        return (self.total + self.carry) / self.weight if self.weight > 0 else 0.0 * self.total
+        total: Array = self.held[0] + self.held[1]
+        return total / self.weight if self.weight > 0 else 0.0 * total
 
     @property
     def value(self) -> Array:
@@ -99,7 +103,7 @@ class RunningMean:
         return self.origin + self.from_origin
 
     @property
-    def _weight_error(self) -> float:
+    def weight_error(self) -> float:
         """Relative error of the weight; whole numbers add without any."""
         exact = self.weight.is_integer() and self.weight < 2.0**53
         return 0.0 if exact else gamma(self.n_tiles + WEIGHT_ROUNDINGS)
@@ -108,48 +112,36 @@ class RunningMean:
     def from_origin_errors(self) -> Array:
         """Bounds on the errors of `from_origin`."""
         if self.weight == 0.0:
-            return self.errors
-        relative = gamma(4) + self._weight_error
-        return self.errors / self.weight + relative * np.abs(self.from_origin)
+            return self.held[3]
+        relative = gamma(4) + self.weight_error
+        return np.asarray(self.held[3] / self.weight + relative * np.abs(self.from_origin))
 
     def aged(self, factor: float) -> RunningMean:
         """Return the mean after the weight of all rows was multiplied by ``factor``."""
         if factor == 1.0:
             return self
-        return replace(
-            self,
-            weight=self.weight * factor,
-            total=self.total * factor,
-            carry=self.carry * factor,
-            squares=self.squares * factor,
-            errors=factor * (self.errors + gamma(WEIGHT_ROUNDINGS) * np.abs(self.total)),
-            scatter=self.scatter.scaled(factor),
-        )
+        held = tuple(factor * row for row in self.held)
+        held[3][...] += gamma(WEIGHT_ROUNDINGS) * np.abs(held[0])
+        return replace(self, weight=self.weight * factor, held=held, flat=self.flat * factor)
+
+    def allowing(self, scatter: ColumnErrors) -> RunningMean:
+        """Return the mean with more errors of the scatter matrix."""
+        sizes, errors = self.held[4] + scatter.sizes, self.held[5] + scatter.errors
+        held = (*self.held[:4], sizes, errors)
+        return replace(self, held=held, flat=self.flat + scatter.flat)
 
     def grown(
-        self,
-        weight: float,
-        sums: Array,
-        squares: Array,
-        errors: Array,
-        scatter: ColumnErrors,
-        n_tiles: int = 1,
+        self, weight: float, sums: Array, squares: Array, errors: Array, n_tiles: int = 1
     ) -> RunningMean:
         """Return the mean with ``sums`` of differences to the origin added."""
-        total = self.total + sums
+        before, carry = self.held[:2]
+        total = before + sums
         # What the sum could not hold (Knuth's two-sum).
-        shifted = total - self.total
-        rest = (self.total - (total - shifted)) + (sums - shifted)
-        return RunningMean(
-            self.weight + weight,
-            self.origin,
-            total,
-            self.carry + rest,
-            self.squares + squares,
-            self.errors + errors,
-            self.scatter + scatter,
-            self.n_tiles + n_tiles,
-        )
+        shifted = total - before
+        carry = carry + ((before - (total - shifted)) + (sums - shifted))
+        held = (total, carry, self.held[2] + squares, self.held[3] + errors, *self.held[4:])
+        weight, n_tiles = self.weight + weight, self.n_tiles + n_tiles
+        return replace(self, weight=weight, held=held, n_tiles=n_tiles)
 
     def merged(self, other: RunningMean) -> tuple[RunningMean, Array, Array]:
         """Return the mean of both, the step between the two means, and its errors."""
@@ -160,13 +152,11 @@ class RunningMean:
         if self.weight == 0.0 or other.weight == 0.0:
             return (other if self.weight == 0.0 else self), gap, errors
         share = self.weight * other.weight / (self.weight + other.weight)
-        sums = (other.total + other.carry) + other.weight * apart
-        moved = other.errors + other.weight * rounding
+        sums = (other.held[0] + other.held[1]) + other.weight * apart
+        moved = other.held[3] + other.weight * rounding
         squares = other.squares + share * gap**2
-        both = self.grown(
-            other.weight, sums, squares, moved, other.scatter, n_tiles=other.n_tiles + 1
-        )
-        return both, gap, errors
+        both = self.grown(other.weight, sums, squares, moved, other.n_tiles + 1)
+        return both.allowing(other.scatter), gap, errors
 
 
 class Tile(NamedTuple):
@@ -212,27 +202,40 @@ def centered_tile(
     if mean.weight == 0.0 and not mean.origin.any():
         mean = replace(mean, origin=_middle_row(tile))
     sums = _column_sums(tile, current, mean.origin)
-    own = sums / gained
-    center = _center(mean, own, gained)
+    center = _center(mean, sums / gained, gained)
     rows, squares = _moved(tile, weights, mean.origin, center, out)
-    energy = float(squares.sum())
-    lengths, root = np.sqrt(squares), math.sqrt(float(weights.sum()))
-    spread = lengths + root * np.abs(center)
-    errors = (gamma(len(tile) + 12) * math.sqrt(gained)) * spread
-    entries = unit_roundoff() * spread + (gamma(5) + unit_roundoff(precision(rows))) * lengths
-    if precision(rows) == np.float32:
-        entries += SINGLE_UNDERFLOW
-    if entry_error:
-        far = spread + root * np.abs(mean.origin)
-        entries += 2.0 * entry_error * far
-        errors += 2.0 * entry_error * math.sqrt(gained) * far
-    if ages is not None:
-        squares = _column_sums(rows, ages, 0.0 * center, squared=True)
-    apart, off = _center_errors(mean, own, gained, center, errors)
-    allowance = perturbed_gram(math.sqrt(energy), _length(entries))
+    aged = squares if ages is None else _column_sums(rows, ages, 0.0 * center, squared=True)
+    # Arrays of their own: rows of one would be a power of two apart, and share lines of a cache.
+    held = tuple(np.empty(len(center)) for _ in mean.held)
+    bounds = np.empty((3, len(center)))
+    kernels().grown_mean_inplace(
+        held,
+        tuple(bounds),
+        mean.held,
+        (sums, squares, aged, center, mean.origin),
+        (mean.weight, gained, float(weights.sum()), entry_error),
+        _tile_roundings(mean, len(tile), precision(rows)),
+    )
+    entries, apart, off = np.sqrt(bounds.sum(axis=1)).tolist()
+    allowance = perturbed_gram(math.sqrt(float(squares.sum())), entries * (1.0 + 1e-9))
     allowance += _moved_gram(gained, apart, off)
-    scatter = ColumnErrors(lengths**2 + gained * apart**2, entries**2 + 1.01 * gained * off**2)
-    return Tile(rows, mean.grown(gained, sums, squares, errors, scatter), allowance)
+    grown = RunningMean(mean.weight + gained, mean.origin, held, mean.flat, mean.n_tiles + 1)
+    return Tile(rows, grown, allowance)
+
+
+def _tile_roundings(mean: RunningMean, n_rows: int, dtype: np.dtype[Any]) -> tuple[float, ...]:
+    """Return the relative errors that `grown_mean_inplace` counts with.
+
+    They are those of a tile's sums, of its entries around the centre and before that, of the
+    mean, of what the centre is computed from and of weights; and what underflow loses comes last.
+    """
+    underflow = SINGLE_UNDERFLOW if dtype == np.float32 else 0.0
+    weights = mean.weight_error + gamma(WEIGHT_ROUNDINGS)
+    entries = gamma(5) + unit_roundoff(dtype)
+    return (
+        *(gamma(n_rows + 12), entries, unit_roundoff(), gamma(4) + mean.weight_error),
+        *(gamma(8), weights, underflow),
+    )
 
 
 def _sparse_tile(
@@ -264,12 +267,15 @@ def _sparse_tile(
         allowance += perturbed_gram(away, entries)
     # The length of all errors together bounds each of them.
     errors = np.full(len(center), error)
-    apart, off = _center_errors(mean, own, gained, step, errors, np.abs(center))
-    allowance += _moved_gram(gained, apart, off)
+    root = math.sqrt(mean.weight / (mean.weight + gained))
+    apart = root * _length(own - mean.from_origin)
+    weight_error = mean.weight_error + gamma(WEIGHT_ROUNDINGS)
+    off = root * _length(mean.from_origin_errors) + (1.0 - root) * error / gained
+    off += gamma(8) * (_length(own) + _length(step)) + unit_roundoff() * _length(center)
+    allowance += _moved_gram(gained, apart, off + weight_error * apart)
     squares = tile.squared().weighted_sum(current) - center * (2.0 * plain - gained * center)
-    scatter = replace(ColumnErrors.none(len(center)), flat=allowance)
-    squares = np.maximum(squares, 0.0)
-    return Tile(rows, mean.grown(gained, sums, squares, errors, scatter), allowance)
+    grown = mean.grown(gained, sums, np.maximum(squares, 0.0), errors)
+    return Tile(rows, replace(grown, flat=grown.flat + allowance), allowance)
 
 
 def _center(mean: RunningMean, own: Array, gained: float) -> Array:
@@ -279,29 +285,12 @@ def _center(mean: RunningMean, own: Array, gained: float) -> Array:
     return moved
 
 
-def _center_errors(
-    mean: RunningMean,
-    own: Array,
-    gained: float,
-    center: Array,
-    errors: Array,
-    far: Array | float = 0.0,
-) -> tuple[Array, Array]:
-    """Return how far a tile's mean is from its centre, and what that centre is off by.
+def _moved_gram(gained: float, apart: float, off: float) -> float:
+    """Bound what a centre that is off does to the scatter matrix of a tile of that weight.
 
-    ``errors`` are those of the tile's sums, ``far`` the centre where it is counted from zero.
+    The tile's mean is ``apart`` from the centre.
     """
-    root = math.sqrt(mean.weight / (mean.weight + gained))
-    apart = root * np.abs(own - mean.from_origin)
-    weights = mean._weight_error + gamma(WEIGHT_ROUNDINGS)
-    off = root * mean.from_origin_errors + ((1.0 - root) / gained) * errors
-    off += gamma(8) * (np.abs(own) + np.abs(center)) + unit_roundoff() * far + weights * apart
-    return apart, off
-
-
-def _moved_gram(gained: float, apart: Array, off: Array) -> float:
-    """Bound what a centre that is off does to the scatter matrix of a tile of that weight."""
-    return 1.01 * gained * perturbed_gram(_length(apart), _length(off))
+    return 1.02 * gained * perturbed_gram(apart, off)
 
 
 def _middle_row(tile: Array) -> Array:

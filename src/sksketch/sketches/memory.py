@@ -255,7 +255,8 @@ def probe_image(rows: Array | SparseRows, seed: int) -> Array:
 def _expected(memory: Memory, gained: float) -> tuple[float, float]:
     """Return the largest eigenvalue and the cut if so much more is as what came before."""
     before = memory.ledger.squared_norm
-    if before == 0.0 or not len(memory.eigenvalues):
+    # After a merge, a squared norm that is all rounding may be below zero.
+    if before <= 0.0 or not len(memory.eigenvalues):
         return 0.0, np.inf
     share = gained / before
     return float(memory.eigenvalues[0]) * (1.0 + share), memory.ledger.kept_loss * share

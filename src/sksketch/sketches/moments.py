@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -37,7 +36,8 @@ INNER: dict[str, type[Sketch]] = {
     )
 }
 
-MEAN_ARRAYS = ("origin", "total", "carry", "squares", "errors")
+# Rows of what a mean holds, by the names that a saved state has for them.
+MEAN_ROWS = ("total", "carry", "squares", "errors", "scatter_sizes", "scatter_errors")
 
 
 class Centered(Sketch):
@@ -267,8 +267,7 @@ class Centered(Sketch):
         between._allow(perturbed_gram(float(np.linalg.norm(row)), float(np.linalg.norm(off))))
         between._take(row[None].astype(dtype))
         self.sketch.merge(between)
-        scatter = self._mean.scatter + ColumnErrors(row**2, off**2)
-        self._mean = replace(self._mean, scatter=scatter)
+        self._mean = self._mean.allowing(ColumnErrors(row**2, off**2))
 
     def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
         tile = self._with_tile()
@@ -301,14 +300,13 @@ class Centered(Sketch):
             "total_weight": self.total_weight,
             "flushed_weight": self._mean.weight,
             "n_tiles": self._mean.n_tiles,
-            "scatter_flat": self._mean.scatter.flat,
+            "scatter_flat": self._mean.flat,
             "entry_error": self._entry_error,
         }
         arrays = {}
         if self.n_features is not None:
-            arrays = {name: getattr(self._mean, name).copy() for name in MEAN_ARRAYS}
-            arrays["scatter_sizes"] = self._mean.scatter.sizes.copy()
-            arrays["scatter_errors"] = self._mean.scatter.errors.copy()
+            arrays = {n: row.copy() for n, row in zip(MEAN_ROWS, self._mean.held, strict=True)}
+            arrays["origin"] = self._mean.origin.copy()
             arrays["tile"] = self._tile.saved()
             arrays["tile_weights"] = self._tile_weights.saved()
         if len(self._sparse):
@@ -349,25 +347,20 @@ def _mean_of(state: State) -> RunningMean:
     """Return the mean that a state holds."""
     meta: Any = state.meta
     weight = float(meta["flushed_weight"])
-    unknown = replace(ColumnErrors.none(meta["n_features"]), flat=math.inf)
+    n_features: int = meta["n_features"]
     if "origin" in state.arrays:
-        width, scatter = meta["n_features"], unknown
-        known = {name: state.array(name, width) for name in MEAN_ARRAYS if name in state.arrays}
-        if "errors" in known:
-            sizes, errors = (state.array(f"scatter_{name}", width) for name in ("sizes", "errors"))
-            scatter = ColumnErrors(sizes, errors, meta["scatter_flat"])
-        else:
-            # Of the first states with an origin, only the length of the errors is known.
-            known["errors"] = np.full(width, float(meta["mean_error"]))
-        return RunningMean(weight, scatter=scatter, n_tiles=meta["n_tiles"], **known)
+        # The first states with an origin know no more of the errors than their length.
+        first = "errors" not in state.arrays
+        blank = np.zeros(n_features)
+        known = dict.fromkeys(MEAN_ROWS[3:], blank) if first else {}
+        known |= {name: state.array(name, n_features) for name in MEAN_ROWS if name not in known}
+        if first:
+            known["errors"] = np.full(n_features, float(meta["mean_error"]))
+        held = tuple(known[name] for name in MEAN_ROWS)
+        flat = math.inf if first else meta["scatter_flat"]
+        return RunningMean(weight, state.array("origin", n_features), held, flat, meta["n_tiles"])
     # Earlier releases kept the mean alone, which was a sum of all rows.
     mean = np.asarray(state.arrays["mean"], dtype=np.float64)
-    empty = RunningMean.empty(len(mean))
-    return replace(
-        empty,
-        weight=weight,
-        origin=mean,
-        squares=np.full(len(mean), np.nan),
-        errors=gamma(meta["n_rows_seen"] + 1) * weight * np.abs(mean),
-        scatter=unknown,
-    )
+    blank, unknown = np.zeros(n_features), np.full(n_features, np.nan)
+    errors = gamma(meta["n_rows_seen"] + 1) * weight * np.abs(mean)
+    return RunningMean(weight, mean, (blank, blank, unknown, errors, blank, blank), math.inf)

@@ -67,6 +67,59 @@ def column_sums_inplace(sums: Array, rows: Array, weights: Array, origin: Array)
 
 
 @jit
+def grown_mean_inplace(
+    grown: tuple[Array, ...],
+    bounds: tuple[Array, ...],
+    held: tuple[Array, ...],
+    tile: tuple[Array, ...],
+    weights: tuple[float, ...],
+    roundings: tuple[float, ...],
+) -> None:
+    """Write what `centering.RunningMean` holds after a tile of rows to ``grown``, from ``held``.
+
+    ``tile`` has sums around the origin, squares around the centre, the same aged, the
+    centre, and the origin. ``weights`` are those of earlier rows, of the tile with and without
+    ages, and the relative error of entries; ``roundings`` are those of `_tile_roundings`.
+
+    ``bounds`` become the squares of: the errors of the moved rows, by column; how far
+    the tile's mean is from the centre; and what the centre is off by.
+    """
+    weight, gained, plain, entry_error = weights
+    of_sums, of_entries, unit, of_mean, of_center, of_weights, underflow = roundings
+    root, root_plain, root_gained = (
+        np.sqrt(weight / (weight + gained)),
+        np.sqrt(plain),
+        np.sqrt(gained),
+    )
+    inverse = 1.0 / weight if weight > 0.0 else 0.0
+    of_own = (1.0 - root) / gained
+    total, carry, known, errors, sizes, wrong = held
+    sums, squares, aged, center, origin = tile
+    to_total, to_carry, to_known, to_errors, to_sizes, to_wrong = grown
+    entries, distances, offs = bounds
+    for j in range(len(total)):
+        own, mean = sums[j] / gained, (total[j] + carry[j]) * inverse
+        length = np.sqrt(squares[j])
+        spread = length + root_plain * abs(center[j])
+        far = 2.0 * entry_error * (spread + root_plain * abs(origin[j]))
+        entry = unit * spread + of_entries * length + underflow + far
+        off_sum = root_gained * (of_sums * spread + far)
+        apart = root * abs(own - mean)
+        off = of_own * off_sum + of_center * (abs(own) + abs(center[j])) + of_weights * apart
+        off += root * (errors[j] * inverse + of_mean * abs(mean))
+        new = total[j] + sums[j]
+        shifted = new - total[j]
+        to_total[j] = new
+        # What the sum could not hold (Knuth's two-sum).
+        to_carry[j] = carry[j] + ((total[j] - (new - shifted)) + (sums[j] - shifted))
+        to_known[j] = known[j] + aged[j]
+        to_errors[j] = errors[j] + off_sum
+        entries[j], distances[j], offs[j] = entry * entry, apart * apart, off * off
+        to_sizes[j] = sizes[j] + (squares[j] + gained * distances[j])
+        to_wrong[j] = wrong[j] + (entries[j] + 1.01 * gained * offs[j])
+
+
+@jit
 def normal_csr_inplace(
     image: Array,
     pull: Array,

@@ -34,6 +34,53 @@ def column_sums_inplace(sums: Array, rows: Array, weights: Array, origin: Array)
     sums += weights @ (rows - origin)
 
 
+def grown_mean_inplace(
+    grown: tuple[Array, ...],
+    bounds: tuple[Array, ...],
+    held: tuple[Array, ...],
+    tile: tuple[Array, ...],
+    weights: tuple[float, ...],
+    roundings: tuple[float, ...],
+) -> None:
+    """Write what `centering.RunningMean` holds after a tile of rows to ``grown``, from ``held``.
+
+    ``tile`` has sums around the origin, squares around the centre, the same aged, the
+    centre, and the origin. ``weights`` are those of earlier rows, of the tile with and without
+    ages, and the relative error of entries; ``roundings`` are those of `_tile_roundings`.
+
+    ``bounds`` become the squares of: the errors of the moved rows, by column; how far
+    the tile's mean is from the centre; and what the centre is off by.
+    """
+    weight, gained, plain, entry_error = weights
+    of_sums, of_entries, unit, of_mean, of_center, of_weights, underflow = roundings
+    total, carry, _, errors, *_ = held
+    sums, squares, aged, center, origin = tile
+    root = np.sqrt(weight / (weight + gained))
+    own = sums / gained
+    mean = (total + carry) / weight if weight > 0.0 else 0.0 * total
+    lengths = np.sqrt(squares)
+    spread = lengths + np.sqrt(plain) * np.abs(center)
+    far = 2.0 * entry_error * (spread + np.sqrt(plain) * np.abs(origin))
+    entries = unit * spread + of_entries * lengths + underflow + far
+    off_sums = np.sqrt(gained) * (of_sums * spread + far)
+    apart = root * np.abs(own - mean)
+    off = (1.0 - root) / gained * off_sums + of_center * (np.abs(own) + np.abs(center))
+    off += of_weights * apart
+    if weight > 0.0:
+        off += root * (errors / weight + of_mean * np.abs(mean))
+    new = total + sums
+    # What the sum could not hold (Knuth's two-sum).
+    shifted = new - total
+    rest = (total - (new - shifted)) + (sums - shifted)
+    squared = entries**2, apart**2, off**2
+    sizes, wrong = squares + gained * squared[1], squared[0] + 1.01 * gained * squared[2]
+    added = sums, rest, aged, off_sums, sizes, wrong
+    for target, value in zip(grown, (h + a for h, a in zip(held, added, strict=True)), strict=True):
+        target[...] = value
+    for target, value in zip(bounds, squared, strict=True):
+        target[...] = value
+
+
 def normal_csr_inplace(
     image: Array,
     pull: Array,
