@@ -74,6 +74,11 @@ def test_bounds_hold_in_any_units(seed, d, far, alpha, dtype, centered, weighted
     assert off <= model.coef_error_bound_absolute_
     if np.isfinite(model.coef_error_bound_):
         assert off <= model.coef_error_bound_ * length(exact)
+    means = (rational(weights) @ rational(X.astype(float))) / rational(weights).sum()
+    mean = (rational(weights) @ rational(y)) / rational(weights).sum()
+    away = rational(X.astype(float)) - (means if centered else 0)
+    predicted = rational(model.predict(X.astype(float))) - (away @ exact + centered * mean)
+    assert (np.abs(predicted.astype(float)) <= model.prediction_error_bound(X)).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -90,6 +95,8 @@ def test_units_cost_neither_digits_nor_the_bound(dtype):
     G = (Z / s).T @ (Z / s) + np.diag(1.0 / s**2)
     expected = np.linalg.solve(G, (Z / s).T @ (y - y.mean())) / s
     np.testing.assert_allclose(model.coef_, expected, rtol=1e-9)
+    bounds = model.prediction_error_bound(X[:100].astype(np.float64))
+    assert bounds.max() < 1e-6 * np.abs(y).max()
 
 
 def test_a_chosen_penalty_does_not_depend_on_units():

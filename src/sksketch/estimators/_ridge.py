@@ -236,18 +236,22 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         there = on_device(X) or is_sparse_on_device(X)
         g = gamma(rows.shape[1] + 4, precision(X) if there else np.float64)
         coefficients, intercepts = self._found()
-        lengths = np.linalg.norm(coefficients, axis=0)
+        solution = self._solution()
+        # A row times coefficients, both in the units of its columns.
+        scales = solution.scales
+        lengths = np.linalg.norm((coefficients.T * scales).T, axis=0)
         rounding = g * np.abs(intercepts)
         mean, mean_error = np.zeros(rows.shape[1]), 0.0
         if self.fit_intercept and not self.sketch_.linear:  # type: ignore[attr-defined]
             # The intercept is the mean of the targets less the prediction at the mean.
             moments = self._reader().moments
-            mean, mean_error = moments.mean, moments.mean_error
-            size = float(np.linalg.norm(mean))
-            rounding += gamma(len(mean) + 4) * (size * lengths + np.abs(moments.target_mean))
+            mean, mean_error = moments.mean, moments.mean_error / float(np.min(scales))
+            size = float(np.linalg.norm(mean / scales))
+            rounding += gamma(len(mean) + 8) * (size * lengths + np.abs(moments.target_mean))
             rounding += moments.target_mean_error + mean_error * lengths
-        sizes, away = row_lengths(rows, mean)
-        certified = self._solution().absolute_bounds
+        sizes, away = row_lengths(rows, mean, scales)
+        certified = solution.scaled_bounds
+        certified = solution.absolute_bounds if certified is None else certified
         with np.errstate(invalid="ignore"):
             bounds = np.outer(away + mean_error, certified)
         bounds = np.where(np.isinf(certified), np.inf, bounds) + rounding

@@ -158,6 +158,8 @@ class StreamingRidge(RidgeEstimator):
             coefficients=self._refined,
             relative_bound=float(relative.max()) * (1.0 + 1e-9),
             absolute_bounds=absolute,
+            scales=1.0,
+            scaled_bounds=None,
         )
 
     def _found(self) -> tuple[Array, Array]:

@@ -40,12 +40,18 @@ class RidgeSolution:
         Bounds on ``|x_hat - x|``.
     image_bounds : array of shape (n_targets,)
         Bounds on ``|A (x_hat - x)|``.
+    scales : array of shape (n_features,) or float
+        Units of the columns, in which ``|scales * (x_hat - x)|`` is bounded.
+    scaled_bounds : array of shape (n_targets,), optional
+        Those bounds; the absolute ones if not given.
     """
 
     coefficients: Array
     relative_bound: float
     absolute_bounds: Array
     image_bounds: Array
+    scales: Array | float = 1.0
+    scaled_bounds: Array | None = None
 
 
 # The root of the smallest number: squares of less than this are zero.
@@ -211,18 +217,21 @@ class ProjectedRidge:
         return float(errors / weight * (n_rows / kept) ** 2)
 
 
-def row_lengths(rows: Any, point: Array) -> tuple[Array, Array]:
+def row_lengths(rows: Any, point: Array, scales: Array | float = 1.0) -> tuple[Array, Array]:
     """Return upper bounds of the lengths of rows, and of their distances to a point.
+
+    Columns are measured in units of ``scales``.
 
     >>> [lengths.round(9).tolist() for lengths in row_lengths(np.eye(2), np.array([1.0, 0.0]))]
     [[1.0, 1.0], [0.0, 1.414213562]]
     """
     n_rows, n_features = rows.shape
-    g = gamma(n_features + 8)
+    g = gamma(n_features + 12)
     # Squares of smaller entries vanish.
     vanished = math.sqrt(n_features) * SMALLEST_ROOT
     if sp.issparse(rows):
-        rows = sp.csr_array(rows, dtype=np.float64)
+        rows, point = sp.csr_array(rows, dtype=np.float64), point / scales
+        rows.data = rows.data / np.broadcast_to(scales, n_features)[rows.indices]
         squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
         size = float(np.linalg.norm(point))
         expanded = squares - 2.0 * (rows @ point) + size**2
@@ -233,8 +242,8 @@ def row_lengths(rows: Any, point: Array) -> tuple[Array, Array]:
     for start in range(0, n_rows, step):
         part = slice(start, start + step)
         block = rows[part].astype(np.float64)
-        sizes[part] = np.linalg.norm(block, axis=1)
-        away[part] = np.linalg.norm(block - point, axis=1)
+        sizes[part] = np.linalg.norm(block / scales, axis=1)
+        away[part] = np.linalg.norm((block - point) / scales, axis=1)
     return sizes * (1.0 + g) + vanished, away * (1.0 + g) + vanished
 
 

@@ -94,6 +94,7 @@ class ExactRidge:
         q += self._gram.errors.times(x) + self._cross_errors
         off = np.linalg.norm(q / s, axis=0) * (1.0 + gamma(d + 32))
         lengths = np.linalg.norm(x, axis=0)
+        scaled_bounds = off / least + gamma(8) * np.linalg.norm(s * x, axis=0)
         absolute = off / (least * float(s.min())) + gamma(4) * lengths
         shortest = lengths * (1.0 - gamma(d + 2)) - absolute
         nothing = (q == 0.0).all(axis=0) & (lengths == 0.0)
@@ -101,7 +102,8 @@ class ExactRidge:
             relative = np.where(shortest > 0.0, absolute / shortest, math.inf)
         absolute, relative = np.where(nothing, 0.0, absolute), np.where(nothing, 0.0, relative)
         bound = float(relative.max()) * (1.0 + gamma(8))
-        return RidgeSolution(x, bound, absolute, off / math.sqrt(least))
+        image = off / math.sqrt(least)
+        return RidgeSolution(x, bound, absolute, image, s[:, 0], scaled_bounds)
 
     def squared_error_interval(self, x: Array) -> tuple[Array, Array]:
         """Return bounds on the sum of squared training residuals of coefficients, per target."""
