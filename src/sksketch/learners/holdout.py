@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
-from sksketch.arrays.rows import without_traps
 from sksketch.arrays.random import stream
+from sksketch.arrays.rows import without_traps
 
 TILE_ROWS = 4096
 
