@@ -138,7 +138,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
         exact = self.solver == "exact" or (self.solver == "auto" and n_bytes <= EXACT_BYTES)
         how = "all covariances of the features" if exact else "doubly stochastic steps"
         why = "as asked for" if self.solver != "auto" else f"they take {n_bytes / 2**20:.0f} MiB"
-        self.plan_ = f"{how}; {why}"
+        self._plan = f"{how}; {why}"
         return self._new_solver(x, y, exact, n_rows)
 
     def partial_fit(self, X: Any, y: Any) -> Self:
@@ -213,7 +213,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
         """Return the state of a model that will not learn more, as plain data."""
         other = copy.copy(self)
         other._solver = FinishedPairs(self._found(), self.solver_)
-        other._waiting = Waiting()
+        other._waiting, other._plan = Waiting(), self.plan_
         return other.state()
 
     def _learned(self, state: State) -> State:

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sksketch._guard import Guarded
 from sksketch._typing import Array, PathLike
 from sksketch.drive.dask import is_dask
 from sksketch.drive.progress import Callbacks
@@ -35,7 +36,7 @@ from sksketch.learners.vocabulary import Vocabulary
 from sksketch.persistence import State, write_state
 
 
-class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
+class OnlineEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
     """An estimator that owns one online learner for each output, and numbers their features."""
 
     kind: ClassVar[str]
