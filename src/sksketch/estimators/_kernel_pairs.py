@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from sksketch._typing import PathLike
 from sksketch.arrays.namespace import like, on_device
 from sksketch.arrays.random import stream
+from sksketch.arrays.rows import laid_out
 from sksketch.drive.progress import Callbacks
 from sksketch.estimators._checks import check_choice, check_whole, checked_on_device, host_rows
 from sksketch.estimators._piloted import EMBEDDED_ROWS, PilotedEstimator
@@ -72,7 +73,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
                 dtype=[np.float64, np.float32],
                 input_name="y",
             )
-            rows = sp.csr_array(rows) if sp.issparse(rows) else rows
+            rows = laid_out(sp.csr_array(rows) if sp.issparse(rows) else rows)
         check_domain(self.kernel, rows)
         if reset:
             self.n_features_y_ = rows.shape[1]

@@ -25,6 +25,7 @@ from sksketch.arrays.rows import (
     as_weights,
     check_weighted_norms,
     dense_chunks,
+    lies_well,
     squared_row_norms,
 )
 from sksketch.arrays.sparse import is_sparse, scaled_rows
@@ -112,9 +113,9 @@ class Sketch(Guarded, ABC):
         if dtype == np.float32 and precision(rows) != np.float32:
             self._round(gamma(1, np.float32))
         start = 0
-        # Dense rows that must be converted are converted a piece at a time.
+        # Dense rows that must be converted or laid out are so a piece at a time.
         ready = weights is None and not is_sparse(rows) and precision(rows) == dtype
-        whole = is_sparse(rows) or (ready and not on_device(rows) and rows.flags.c_contiguous)
+        whole = is_sparse(rows) or (ready and not on_device(rows) and lies_well(rows))
         pieces = [rows.astype(dtype, copy=False)] if whole else dense_chunks(rows, dtype)
         for piece in pieces:
             end = start + piece.shape[0]
