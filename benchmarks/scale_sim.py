@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sksketch import FrequentDirections
-from sksketch.arrays.linalg import one_blas_thread
+from sksketch.arrays.threads import one_blas_thread
 from sksketch.persistence import to_bytes
 from sksketch.sketches.planning import operations_per_row
 

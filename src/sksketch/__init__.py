@@ -21,6 +21,7 @@ from sksketch.estimators import (
     SubspaceReduction,
 )
 from sksketch.exceptions import (
+    ConcurrentUseError,
     NotMergeableError,
     PartitionError,
     SourceError,
@@ -58,6 +59,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Centered",
     "Certificate",
+    "ConcurrentUseError",
     "CountSketch",
     "ExactCovariance",
     "ExplainedVarianceDisplay",

@@ -21,3 +21,7 @@ class SourceError(ValueError):
 
 class PartitionError(ValueError):
     """A partition of distributed rows can not be read or learned from; the text says which."""
+
+
+class ConcurrentUseError(RuntimeError):
+    """A thread used an object while another one was changing it."""

@@ -8,14 +8,11 @@ and eigenvectors are computed and stay there, and numbers come back in numpy.
 
 from __future__ import annotations
 
-import functools
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 from scipy.linalg import blas, lapack
-from threadpoolctl import ThreadpoolController
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import (
@@ -29,6 +26,7 @@ from sksketch.arrays.namespace import (
     to_numpy,
 )
 from sksketch.arrays.rounding import gamma
+from sksketch.arrays.threads import one_blas_thread
 
 ALIGNMENT = 64
 COLUMN_CHUNK = 4096
@@ -42,23 +40,6 @@ DEVICE_NORM_ERROR = gamma(32, np.float32)
 
 # An eigenvalue below this part of the largest one is one of rounding.
 RANK_RESOLUTION = 1e-14
-
-
-@functools.cache
-def _threadpool() -> Any:
-    # Looking for the BLAS libraries takes most of a millisecond, so do it once.
-    return ThreadpoolController()
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread inside a ``with`` block."""
-    return blas_threads(1)
-
-
-def blas_threads(n: int) -> AbstractContextManager[Any]:
-    """Limit BLAS to ``n`` threads inside a ``with`` block."""
-    limit: AbstractContextManager[Any] = _threadpool().limit(limits=n, user_api="blas")
-    return limit
 
 
 def aligned_empty(shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:

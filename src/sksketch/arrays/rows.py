@@ -50,7 +50,7 @@ def as_rows(X: Any, *, n_features: int | None = None) -> Any:
     elif on_device(X):
         rows = _as_floats_on_device(X)
     elif sp.issparse(X):
-        rows = _as_csr(X)
+        rows = laid_out(_as_csr(X))
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
@@ -145,6 +145,31 @@ def without_traps(X: Any) -> Any:
     return X
 
 
+def laid_out(X: Any) -> Any:
+    """Return rows in C order and where their type is aligned: a copy only of those that are not.
+
+    BLAS and compiled loops sum the same numbers in another order where they lie otherwise.
+    Whatever is not an array of the host is returned as it is.
+
+    >>> laid_out(np.eye(3)[:, ::2]).flags.c_contiguous
+    True
+    """
+    if isinstance(X, np.ndarray):
+        return X if lies_well(X) else np.array(X, order="C")
+    if sp.issparse(X) and X.format == "csr" and not all(map(lies_well, _parts_of(X))):
+        return type(X)(tuple(map(laid_out, _parts_of(X))), shape=X.shape)
+    return X
+
+
+def lies_well(X: Array) -> bool:
+    """Say whether an array is in C order and aligned."""
+    return X.flags.c_contiguous and X.flags.aligned
+
+
+def _parts_of(X: Any) -> tuple[Array, Array, Array]:
+    return X.data, X.indices, X.indptr
+
+
 def _as_dense(X: Any) -> Array:
     if isinstance(X, np.ndarray):
         return np.asarray(without_traps(X))
@@ -204,7 +229,7 @@ def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
             if filled.any():
                 squares = rows.data.astype(np.float64) ** 2
                 norms[filled] = np.add.reduceat(squares, rows.indptr[:-1][filled])
-        elif rows.dtype == np.float64:
+        elif rows.dtype == np.float64 and lies_well(rows):
             norms = np.vecdot(rows, rows)
         else:
             pieces = dense_chunks(rows, np.dtype(np.float64))
@@ -272,7 +297,7 @@ def as_weights(weights: Any, n_rows: int) -> Array | None:
         )
     if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError("weights must be finite and not negative; drop or repair those rows")
-    return values
+    return np.asarray(laid_out(values))
 
 
 def check_weighted_norms(norms: Array, weights: Array, dtype: np.dtype[Any]) -> None:
@@ -287,7 +312,7 @@ def check_weighted_norms(norms: Array, weights: Array, dtype: np.dtype[Any]) -> 
 
 
 def dense_chunks(rows: Any, dtype: np.dtype[Any], chunk_rows: int | None = None) -> Iterator[Array]:
-    """Yield ``rows`` as consecutive dense pieces of ``dtype``, about one MiB each."""
+    """Yield ``rows`` as consecutive dense pieces of ``dtype``, laid out, about one MiB each."""
     if on_device(rows):
         yield cast(rows, dtype)
         return
@@ -297,4 +322,4 @@ def dense_chunks(rows: Any, dtype: np.dtype[Any], chunk_rows: int | None = None)
         piece = rows[start : start + step]
         if sp.issparse(piece):
             piece = piece.toarray()
-        yield piece.astype(dtype, copy=False)
+        yield laid_out(piece.astype(dtype, copy=False))

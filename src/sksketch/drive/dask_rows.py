@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from sksketch.arrays.rows import without_traps
 from sksketch.drive.shards import Rows
 from sksketch.streams.blocks import stacked
 
@@ -117,7 +118,7 @@ def _joined(chunks: Any) -> Any:
     """Return chunks of columns side by side, and whatever has no shape as an array."""
     if isinstance(chunks, list) and chunks and getattr(chunks[0], "shape", None):
         if any(map(sp.issparse, chunks)):
-            return sp.hstack(chunks, format="csr")
+            return sp.hstack(list(map(without_traps, chunks)), format="csr")
         return np.hstack(chunks)
     if isinstance(chunks, list | tuple):
         return np.asarray(chunks)

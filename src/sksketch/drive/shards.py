@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
-from sksketch.arrays.linalg import one_blas_thread
+from sksketch.arrays.threads import one_blas_thread
 from sksketch.drive.checkpoints import put
 from sksketch.drive.stream import SeveralPasses
 from sksketch.exceptions import NotMergeableError, PartitionError
@@ -89,7 +88,7 @@ def learn_shard(template: Any, blocks: Iterable[Rows], index: int, n_shards: int
     Errors, also those of reading the blocks, come as `PartitionError` with its number.
     """
     n_rows, model = 0, None
-    with _named(index, n_shards), _steady():
+    with _named(index, n_shards), one_blas_thread():
         for rows in blocks:
             if not rows.X.shape[0]:
                 continue
@@ -140,7 +139,7 @@ def merge_shards(kind: Any, shards: Sequence[Shard]) -> Shard:
     filled = [shard for shard in shards if shard.state is not None]
     state = filled[0].state if filled else None
     if len(filled) > 1:
-        with _steady():
+        with one_blas_thread():
             model = kind.from_state(state)
             for shard in filled[1:]:
                 with _named_range(shard):
@@ -267,29 +266,3 @@ def _named_range(shard: Shard) -> Iterator[None]:
             f"partition {last}" if shard.first == last else f"partitions {shard.first} to {last}"
         )
         raise PartitionError(f"{where}: {error}") from error
-
-
-class _Steady:
-    """One BLAS thread for as long as any thread learns: more would change the last bits."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_inside = 0
-        self._limit = ExitStack()
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        with self._lock:
-            if not self._n_inside:
-                self._limit.enter_context(one_blas_thread())
-            self._n_inside += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._n_inside -= 1
-                if not self._n_inside:
-                    self._limit.close()
-
-
-_steady = _Steady()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from sksketch._typing import PathLike
-from sksketch.arrays.linalg import blas_threads
 from sksketch.drive.checkpoints import Checkpoint, forget
 from sksketch.drive.progress import Callbacks, Progress, reporting
 from sksketch.sketches import Sketch
@@ -116,7 +114,6 @@ def fit_stream(
     with (
         reporting(progress) as report,
         callbacks.running("fit_stream", n_blocks),
-        _room_for_reading(rows),
         # An error that is kept would keep what reads ahead, too.
         closing(_passes(rows, n_done, n_passes, model, device)) as blocks,
     ):
@@ -133,13 +130,6 @@ def name_features(model: Any, rows: RowSource) -> None:
     """
     if rows.feature_names is not None and not isinstance(model, Sketch):
         model.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
-
-
-def _room_for_reading(rows: RowSource) -> AbstractContextManager[Any]:
-    """Leave one processor to the thread that reads ahead."""
-    if not rows.in_background:
-        return nullcontext()
-    return blas_threads(max(1, (os.cpu_count() or 1) - 1))
 
 
 class _Run:

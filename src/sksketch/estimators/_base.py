@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from sksketch._guard import Guarded
 from sksketch._typing import Array, PathLike
 from sksketch.drive.dask import fit_dask, is_dask
 from sksketch.drive.progress import Callbacks
@@ -25,7 +26,7 @@ from sksketch.sketches import Certificate, Sketch, load_sketch
 _COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
-class SketchEstimator(LazyAnswers, CallbackSupport, BaseEstimator, ABC):
+class SketchEstimator(Guarded, LazyAnswers, CallbackSupport, BaseEstimator, ABC):
     """An estimator that owns one sketch; everything else is read from it on demand."""
 
     kind: ClassVar[str]
@@ -187,9 +188,11 @@ class SketchEstimator(LazyAnswers, CallbackSupport, BaseEstimator, ABC):
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r} before fit"
             )
-        if name not in self._answers:
-            self._answers[name] = compute()
-        return self._answers[name]
+        # Those of now: what another thread learns meanwhile begins new ones.
+        answers = self._answers
+        if name not in answers:
+            answers[name] = compute()
+        return answers[name]
 
     @property
     def n_samples_seen_(self) -> int:

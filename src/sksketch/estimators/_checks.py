@@ -15,15 +15,18 @@ from sklearn.utils.validation import validate_data
 
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import finite, on_device, to_numpy
-from sksketch.arrays.rows import as_rows, without_traps
+from sksketch.arrays.rows import as_rows, laid_out, without_traps
 
 
 def checked_rows(estimator: Any, X: Any, *, reset: bool, all_finite: bool = True) -> Any:
-    """Return rows as numpy, CSR, or as they are on their device; the estimator hears of them."""
+    """Return rows as numpy, CSR, or as they are on their device; the estimator hears of them.
+
+    They are laid out unless it is left to a sketch to look at them, which does so in pieces.
+    """
     if not (reset or all_finite) and is_plain(estimator, X):
         return without_traps(X)
     if not (on_device(X) or is_sparse_on_device(X)):
-        return validate_data(
+        rows = validate_data(
             estimator,
             without_traps(X),
             accept_sparse="csr",
@@ -31,6 +34,7 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool, all_finite: bool = True
             reset=reset,
             ensure_all_finite=all_finite,
         )
+        return laid_out(rows) if all_finite else rows
     rows = checked_on_device(X, all_finite=all_finite)
     if reset:
         estimator.__dict__.pop("feature_names_in_", None)

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from sksketch._guard import Guarded
 from sksketch._typing import Array, PathLike
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.random import sampled
@@ -27,7 +28,7 @@ from sksketch.learners.waiting import Waiting
 from sksketch.persistence import State, write_state
 
 
-class KernelEstimator(CallbackSupport, BaseEstimator, ABC):
+class KernelEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
     """An estimator that sees rows through a kernel's features."""
 
     kind: ClassVar[str]

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from sksketch._typing import PathLike
 from sksketch.arrays.namespace import like, on_device
 from sksketch.arrays.random import stream
+from sksketch.arrays.rows import laid_out
 from sksketch.drive.progress import Callbacks
 from sksketch.estimators._checks import check_choice, check_whole, checked_on_device, host_rows
 from sksketch.estimators._piloted import EMBEDDED_ROWS, PilotedEstimator
@@ -72,7 +73,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
                 dtype=[np.float64, np.float32],
                 input_name="y",
             )
-            rows = sp.csr_array(rows) if sp.issparse(rows) else rows
+            rows = laid_out(sp.csr_array(rows) if sp.issparse(rows) else rows)
         check_domain(self.kernel, rows)
         if reset:
             self.n_features_y_ = rows.shape[1]
@@ -138,7 +139,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
         exact = self.solver == "exact" or (self.solver == "auto" and n_bytes <= EXACT_BYTES)
         how = "all covariances of the features" if exact else "doubly stochastic steps"
         why = "as asked for" if self.solver != "auto" else f"they take {n_bytes / 2**20:.0f} MiB"
-        self.plan_ = f"{how}; {why}"
+        self._plan = f"{how}; {why}"
         return self._new_solver(x, y, exact, n_rows)
 
     def partial_fit(self, X: Any, y: Any) -> Self:
@@ -213,7 +214,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
         """Return the state of a model that will not learn more, as plain data."""
         other = copy.copy(self)
         other._solver = FinishedPairs(self._found(), self.solver_)
-        other._waiting = Waiting()
+        other._waiting, other._plan = Waiting(), self.plan_
         return other.state()
 
     def _learned(self, state: State) -> State:

@@ -10,6 +10,7 @@ import scipy.special
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
+from sksketch._guard import Guarded
 from sksketch._typing import Array
 
 
@@ -24,7 +25,7 @@ class _Scored(Protocol):
     def _predictions(self, scores: Array) -> Array: ...
 
 
-class LinearClassifier(ClassifierMixin):
+class LinearClassifier(Guarded, ClassifierMixin):
     """A classifier whose scores are linear in the columns."""
 
     def decision_function(self: _Scored, X: Any) -> Array:

@@ -14,7 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sksketch._guard import Guarded
 from sksketch._typing import Array, PathLike
+from sksketch.arrays.rows import laid_out
 from sksketch.drive.dask import is_dask
 from sksketch.drive.progress import Callbacks
 from sksketch.estimators._callbacks import CallbackSupport
@@ -35,7 +37,7 @@ from sksketch.learners.vocabulary import Vocabulary
 from sksketch.persistence import State, write_state
 
 
-class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
+class OnlineEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
     """An estimator that owns one online learner for each output, and numbers their features."""
 
     kind: ClassVar[str]
@@ -141,7 +143,7 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
             check_size(X)
         weights = checked_weights(sample_weight, X.shape[0])
         targets = self._targets(y, reset)
-        return X, targets, y, self._weighted(y, weights)
+        return laid_out(X), laid_out(targets), y, self._weighted(y, weights)
 
     _y_options: ClassVar[dict[str, Any]] = {}
 
@@ -242,7 +244,7 @@ class OnlineEstimator(CallbackSupport, BaseEstimator, ABC):
         """Return raw scores, one column for each learner."""
         check_is_fitted(self, "learners_")
         rows = host_rows(X)
-        X = validate_data(self, rows, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = laid_out(validate_data(self, rows, accept_sparse="csr", dtype=np.float64, reset=False))
         if sp.issparse(X):
             return self._vocabulary.scores(X, self._weights())
         width = X.shape[1]

@@ -26,8 +26,9 @@ class PilotedEstimator(LazyAnswers, KernelEstimator):
     # Solvers by their names, for saved files.
     _solvers: ClassVar[dict[str, Any]]
     n_samples_seen_: int
-    plan_: str
     _solver: Any
+    # Of the solver; while rows wait there is none, whatever a look at them would choose.
+    _plan: str | None
 
     @abstractmethod
     def _check_params(self) -> None:
@@ -47,7 +48,7 @@ class PilotedEstimator(LazyAnswers, KernelEstimator):
         rows = self._checked_views(views, reset=True)
         self._seed = seed_of(self.random_state)
         self._waiting = Waiting()
-        self._solver = None
+        self._solver = self._plan = None
         self.__dict__.pop("embedding_sample_", None)
         self._answers = {}
         self.n_samples_seen_ = 0
@@ -90,23 +91,31 @@ class PilotedEstimator(LazyAnswers, KernelEstimator):
     def _found(self) -> Any:
         """Return what the solver has found, computed once after each update."""
         self._require()
-        if "found" not in self._answers:
-            solver = self._solver
+        answers = self._answers
+        if "found" not in answers:
+            solver, plan = self._solver, self._plan
             if solver is None:
                 # Fewer rows than a pilot have come: they are all there is to learn from.
                 params = self.get_params(deep=False) | {"random_state": self._seed}
                 trial: Any = type(self)(**params)
                 trial.fit(*self._waiting.all())
-                solver, self.plan_ = trial._solver, trial.plan_
-            self._answers["found"] = solver.functions()
-            self._answers["solver"] = getattr(solver, "solver", solver.name)
-        return self._answers["found"]
+                solver, plan = trial._solver, trial._plan
+            answers["solver"] = getattr(solver, "solver", solver.name)
+            answers["plan"] = plan
+            answers["found"] = solver.functions()
+        return answers["found"]
 
     @property
     def solver_(self) -> str:
         """The solver used."""
         self._found()
         return str(self._answers["solver"])
+
+    @property
+    def plan_(self) -> str:
+        """What was chosen, and why."""
+        self._found()
+        return str(self._answers["plan"])
 
     def keep_embedding(self, *views: Any) -> Self:
         """Keep the components of some rows, for the pictures of a report.
@@ -162,7 +171,7 @@ class PilotedEstimator(LazyAnswers, KernelEstimator):
         facts = {
             "seed": self._seed,
             "n_samples_seen": self.n_samples_seen_,
-            "plan": getattr(self, "plan_", None),
+            "plan": self._plan,
         }
         arrays = {f"waiting.{k}": v for k, v in self._waiting.arrays().items()}
         for i, scores in enumerate(self.__dict__.get("embedding_sample_", ())):
@@ -174,10 +183,9 @@ class PilotedEstimator(LazyAnswers, KernelEstimator):
         meta: Any = state.meta
         self._seed, self.n_samples_seen_ = meta["seed"], meta["n_samples_seen"]
         self._waiting, self._answers = Waiting.of(state.behind("waiting.")), {}
-        self._solver = None
+        self._solver = self._plan = None
         if sample := state.behind("embedding."):
             self.embedding_sample_ = tuple(sample[str(i)] for i in range(len(sample)))
-        if meta["plan"] is not None:
-            self.plan_ = meta["plan"]
         if "solver.kind" in meta:
+            self._plan = meta["plan"]
             self._solver = self._solvers[meta["solver.kind"]].from_state(state.inner("solver"))

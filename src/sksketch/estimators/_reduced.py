@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sksketch._guard import Guarded
 from sksketch._typing import Array, PathLike
 from sksketch.arrays.rows import as_weights
 from sksketch.drive.progress import Callbacks
@@ -53,7 +54,7 @@ class ReducedPath(NamedTuple):
     objective_gap_bounds: Array
 
 
-class ReducedEstimator(CallbackSupport, BaseEstimator, ABC):
+class ReducedEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
     """A linear model that is learned on few coordinates and given back in all columns."""
 
     kind: ClassVar[str]

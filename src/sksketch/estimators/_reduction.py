@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from sksketch._guard import Guarded
 from sksketch._typing import Array
 from sksketch.drive.dask import is_dask, lazily
 from sksketch.estimators._checks import check_choice, check_whole
@@ -19,7 +20,7 @@ OPERATORS = ("countsketch", "gaussian", "srht", "sample")
 LARGEST_BASIS = 2 << 30
 
 
-class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ABC):
+class Reduction(Guarded, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ABC):
     """A linear map of rows to few coordinates."""
 
     n_components: Any

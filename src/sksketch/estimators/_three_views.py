@@ -10,6 +10,7 @@ from sklearn.utils import check_array
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import on_device
+from sksketch.arrays.rows import laid_out
 from sksketch.estimators._checks import checked_on_device, host_rows
 from sksketch.estimators._kernel import KernelEstimator
 from sksketch.learners.density import WeightedDensity
@@ -57,7 +58,7 @@ class ThreeViews(KernelEstimator):
                 dtype=[np.float64, np.float32],
                 input_name=name,
             )
-            rows = sp.csr_array(rows) if sp.issparse(rows) else rows
+            rows = laid_out(sp.csr_array(rows) if sp.issparse(rows) else rows)
         if n_features is not None and rows.shape[1] != n_features:
             shared = bool(self.same_conditionals)
             raise ValueError(

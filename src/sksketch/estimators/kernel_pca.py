@@ -207,7 +207,7 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
         """Choose features and solver by pilot rows."""
         rows = pilot[0]
         features = self._new_features(rows, self._seed, landmarks=self.landmarks)
-        features, solver, self.plan_ = planned(
+        features, solver, self._plan = planned(
             features, self.solver, rows, self.n_components, self.center, n_rows
         )
         if solver == "sketch":

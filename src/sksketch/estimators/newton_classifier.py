@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from sksketch._guard import reads
 from sksketch._typing import Array
 from sksketch.estimators._labels import (
     LinearClassifier,
@@ -319,6 +320,7 @@ class OnlineNewtonClassifier(LinearClassifier, OnlineEstimator):
         return np.asarray(self._predictions(scores) != np.asarray(y), dtype=np.float64)
 
     @available_if(_has_probabilities)
+    @reads
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each label, for the logistic loss.
 

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from sksketch._guard import reads
 from sksketch._typing import Array
 from sksketch.estimators._labels import (
     LinearClassifier,
@@ -155,6 +156,7 @@ class ReducedClassifier(LinearClassifier, ReducedEstimator):
         return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0), self.loss
 
     @available_if(_has_probabilities)
+    @reads
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each label, for the logistic loss and softmax.
 

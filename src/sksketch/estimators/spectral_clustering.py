@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from threadpoolctl import threadpool_limits
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import dtype_name, namespace, to_numpy
@@ -212,6 +213,8 @@ def _centers(points: Array, n_clusters: int, seed: int) -> Array:
     # Imported when needed: this module of scikit-learn loads a progress bar's library.
     from sklearn.cluster import KMeans
 
-    means = KMeans(n_clusters, n_init=10, random_state=seed % 2**32).fit(points)
+    # Threads of its own add up the rows of a cluster in the order in which they are ready.
+    with threadpool_limits(1, user_api="openmp"):
+        means = KMeans(n_clusters, n_init=10, random_state=seed % 2**32).fit(points)
     centers: Array = means.cluster_centers_
     return centers

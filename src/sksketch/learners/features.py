@@ -17,7 +17,7 @@ from sksketch._typing import Array
 from sksketch.arrays.namespace import dtype_name, like, on_device, to_numpy, zeros
 from sksketch.learners.feature_laws import Columns, draw, feature_values
 from sksketch.learners.kernels import Kernel
-from sksketch.learners.waiting import Waiting
+from sksketch.learners.waiting import Waiting, copied
 from sksketch.persistence import State
 
 # So many columns are computed at a time, for rows that make `CHUNK_BYTES` of them.
@@ -203,7 +203,8 @@ class NystromMap(FeatureMap):
 
     def __init__(self, kernel: Kernel, landmarks: Any) -> None:
         self.kernel = kernel
-        self.landmarks = landmarks
+        # They may be rows of the caller, all of them or those named as a parameter.
+        self.landmarks = copied(landmarks)
         K = to_numpy(kernel(landmarks, landmarks)).astype(np.float64)
         eigenvalues, vectors = np.linalg.eigh((K + K.T) / 2.0)
         keep = eigenvalues > 1e-8 * max(eigenvalues[-1], 0.0)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.random import stream
+from sksketch.arrays.rows import without_traps
 
 TILE_ROWS = 4096
 
@@ -105,7 +106,7 @@ class Reservoir:
                 self.X = arrays["holdout_X"]
             else:
                 parts = tuple(arrays[f"holdout_{n}"] for n in ("data", "indices", "indptr"))
-                self.X = sp.csr_array(parts, shape=(len(self.y), n_features))
+                self.X = without_traps(sp.csr_array(parts, shape=(len(self.y), n_features)))
 
 
 def _stacked(first: Any, second: Any) -> Any:

@@ -14,6 +14,7 @@ from sksketch._typing import Array
 from sksketch.arrays.krylov import top_eigenvalue
 from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import eigen_error, gamma
+from sksketch.arrays.rows import laid_out
 from sksketch.learners.subspace import LinearMap
 from sksketch.streams import RowSource
 
@@ -161,7 +162,7 @@ def from_source(source: RowSource, weights: Array | None = None) -> Blocks:
         start = 0
         for rows, _ in source.blocks():
             stop = start + rows.shape[0]
-            kept = sp.csr_array(rows) if sp.issparse(rows) else rows.astype(np.float64)
+            kept = sp.csr_array(rows) if sp.issparse(rows) else rows.astype(np.float64, order="C")
             yield kept, np.ones(stop - start) if weights is None else weights[start:stop]
             start = stop
 
@@ -170,6 +171,7 @@ def from_source(source: RowSource, weights: Array | None = None) -> Blocks:
 
 def in_memory(rows: Any, weights: Array) -> Blocks:
     """Return rows in memory as blocks of float64, sparse ones and those that are so as one."""
+    rows = laid_out(rows)
     if sp.issparse(rows) or rows.dtype == np.float64:
         return lambda: [(rows, weights)]
     starts = range(0, len(rows), max(1, PIECE_BYTES // (8 * rows.shape[1])))

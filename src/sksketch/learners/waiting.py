@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import like, namespace, to_numpy
+from sksketch.arrays.rows import without_traps
 
 
 class Waiting:
@@ -31,8 +32,8 @@ class Waiting:
         return self._n_rows
 
     def add(self, *arrays: Any) -> None:
-        """Let rows of several arrays wait, behind those that do."""
-        self._parts.append(arrays)
+        """Let copies of rows wait, behind those that do: their owner may use the memory again."""
+        self._parts.append(tuple(map(copied, arrays)))
         self._n_rows += arrays[0].shape[0]
 
     def take(self, n_rows: int) -> tuple[Any, ...]:
@@ -42,7 +43,7 @@ class Waiting:
             part = self._parts.pop(0)
             if part[0].shape[0] > missing:
                 # A copy, or a few rows would keep a large block in memory.
-                rest = tuple(_copy(X[missing:]) for X in part)
+                rest = tuple(copied(X[missing:]) for X in part)
                 self._parts.insert(0, rest)
                 part = tuple(X[:missing] for X in part)
             taken.append(part)
@@ -83,7 +84,8 @@ class Waiting:
                 rows.append(arrays[f"{i}.dense"])
             else:
                 parts = tuple(arrays[f"{i}.{name}"] for name in ("data", "indices", "indptr"))
-                rows.append(sp.csr_array(parts, shape=tuple(arrays[f"{i}.shape"].tolist())))
+                shape = tuple(arrays[f"{i}.shape"].tolist())
+                rows.append(without_traps(sp.csr_array(parts, shape=shape)))
         if rows:
             waiting.add(*rows)
         return waiting
@@ -100,5 +102,6 @@ def stacked(parts: Any) -> Any:
     return namespace(parts[-1]).concat([like(part, parts[-1]) for part in parts], axis=0)
 
 
-def _copy(X: Any) -> Any:
+def copied(X: Any) -> Any:
+    """Return a copy of rows, sparse or dense, where they are."""
     return X.copy() if sp.issparse(X) else namespace(X).asarray(X, copy=True)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from sksketch._guard import Guarded, refuse_if_written
 from sksketch._typing import Array, PathLike
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import cast, like, on_device, precision
@@ -24,6 +25,7 @@ from sksketch.arrays.rows import (
     as_weights,
     check_weighted_norms,
     dense_chunks,
+    lies_well,
     squared_row_norms,
 )
 from sksketch.arrays.sparse import is_sparse, scaled_rows
@@ -44,7 +46,7 @@ class Answer(NamedTuple):
     certificate: Certificate
 
 
-class Sketch(ABC):
+class Sketch(Guarded, ABC):
     """A small mergeable state that remembers A'A for the rows A it has seen.
 
     Every sketch keeps six laws: splitting a block is invisible, reading has no
@@ -112,9 +114,9 @@ class Sketch(ABC):
         if dtype == np.float32 and precision(rows) != np.float32:
             self._round(gamma(1, np.float32))
         start = 0
-        # Dense rows that must be converted are converted a piece at a time.
+        # Dense rows that must be converted or laid out are so a piece at a time.
         ready = weights is None and not is_sparse(rows) and precision(rows) == dtype
-        whole = is_sparse(rows) or (ready and not on_device(rows) and rows.flags.c_contiguous)
+        whole = is_sparse(rows) or (ready and not on_device(rows) and lies_well(rows))
         pieces = [rows.astype(dtype, copy=False)] if whole else dense_chunks(rows, dtype)
         for piece in pieces:
             end = start + piece.shape[0]
@@ -125,6 +127,7 @@ class Sketch(ABC):
 
     def _require_whole(self) -> None:
         """Refuse to go on from an update or merge that was stopped half way."""
+        refuse_if_written(self)
         if self._interrupted:
             raise RuntimeError(
                 f"an update of this {type(self).__name__} was interrupted and left part of a block "
@@ -167,7 +170,7 @@ class Sketch(ABC):
         """Return the precision in which rows of that precision are remembered."""
         return dtype
 
-    def _allow(self, amount: float) -> None:  # noqa: B027  (some certify nothing)
+    def _allow(self, amount: float) -> None:
         """Widen all bounds: rounding changed rows that are taken next, and A'A by so much."""
 
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
@@ -231,6 +234,8 @@ class Sketch(ABC):
                 f"cannot merge a {type(other).__name__} into a {type(self).__name__}; "
                 "build both as the same kind of sketch"
             )
+        self._require_whole()
+        other._require_whole()
         if None not in (self.n_features, other.n_features) and self.n_features != other.n_features:
             raise NotMergeableError(
                 f"cannot merge sketches of {self.n_features} and {other.n_features} features; "
@@ -244,8 +249,6 @@ class Sketch(ABC):
             )
         if (reason := self._refusal(other)) is not None:
             raise NotMergeableError(f"cannot merge: {reason}")
-        self._require_whole()
-        other._require_whole()
         if other.n_features is not None:
             assert other.dtype is not None
             self._interrupted = True
@@ -291,7 +294,7 @@ class Sketch(ABC):
             self._interrupted = False
         return self
 
-    def _shrink_waiting(self) -> None:  # noqa: B027  (most have nothing to do)
+    def _shrink_waiting(self) -> None:
         """Do that; a sketch in which few rows wait, or none, leaves them."""
 
     @abstractmethod

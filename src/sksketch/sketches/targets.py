@@ -46,7 +46,7 @@ def as_targets(targets: Any, weights: Array | None, n_rows: int, dtype: np.dtype
         raise ValueError(
             f"got targets of shape {values.shape}, expected ({n_rows},) or ({n_rows}, n_targets)"
         )
-    values = values.astype(np.float64)
+    values = values.astype(np.float64, order="C")
     if weights is not None:
         values = (values.T * np.sqrt(weights)).T
     # A NaN fails this comparison, too.

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
+from sksketch.arrays.rows import without_traps
 from sksketch.exceptions import SourceError
 from sksketch.streams.blocks import BLOCK_BYTES, ArraySource, BlockSource, IterableSource
 from sksketch.streams.columns import Choice
@@ -214,12 +215,11 @@ def _npz_member(saved: ZipFile, name: str) -> Array:
 def _npz_rows(file: Path, arrays: dict[str, Array]) -> Any:
     with blamed(file, "the sparse arrays do not fit together", "save them again"):
         if "format" in arrays and "shape" in arrays:
-            return sp.load_npz(file).tocsr()
+            return without_traps(sp.load_npz(file))
         if all(name in arrays for name in SPARSE_NAMES):
             data, indices, indptr, shape = (arrays[name] for name in SPARSE_NAMES)
             rows = sp.csr_array((data, indices, indptr), shape=tuple(int(n) for n in shape))
-            rows.check_format(full_check=True)
-            return rows
+            return without_traps(rows)
     tables = [name for name, array in arrays.items() if array.ndim == 2]
     chosen = "X" if "X" in tables else tables[0] if len(tables) == 1 else None
     if chosen is None:

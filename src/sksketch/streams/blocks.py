@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace, is_array_api_obj
 
 from sksketch._typing import Array
+from sksketch.arrays.rows import without_traps
 from sksketch.exceptions import StreamExhaustedError
 
 BLOCK_BYTES = 8 * 2**20
@@ -233,7 +234,8 @@ def _as_block(X: Any, y: Any) -> Block:
 def _as_table(X: Any) -> Any:
     """Return an array or a CSR matrix, without a copy where the memory allows it."""
     if _is_sparse(X):
-        return X.tocsr()
+        # Whatever is sparse enters here, before scipy converts it or chooses columns.
+        return without_traps(X).tocsr()
     if not is_array_api_obj(X):
         frame = nw.from_native(X, pass_through=True)
         X = frame.to_numpy() if isinstance(frame, nw.DataFrame) else np.asarray(X)

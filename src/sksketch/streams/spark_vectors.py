@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
+from sksketch.arrays.rows import without_traps
 from sksketch.exceptions import SourceError
 from sksketch.streams.arrow import load_pyarrow
 
@@ -104,7 +105,8 @@ def _vectors(column: Any, name: str) -> Any:
     of_sparse = np.repeat(kinds == SPARSE, lengths)
     indices[of_sparse] = np.asarray(column.field("indices").flatten())
     data = np.asarray(values.flatten().to_numpy(zero_copy_only=False))
-    return sp.csr_array((data, indices, indptr), shape=(len(kinds), int(widths[0])))
+    rows = sp.csr_array((data, indices, indptr), shape=(len(kinds), int(widths[0])))
+    return without_traps(rows)
 
 
 # What travels between Python and Spark

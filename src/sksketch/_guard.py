@@ -1,0 +1,162 @@
+"""What happens at the doors of every sketch and estimator, before and after its own work.
+
+One thread at a time may change an object, and nobody may read it meanwhile. BLAS works with one
+thread, so that no bit depends on how many the machine has. And what arrives from elsewhere, as
+a `State` or out of a pickle, becomes memory of its own: it may be read-only, shared with others
+or at an address that compiled loops do not expect.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from types import FunctionType
+from typing import Any, Self
+
+import numpy as np
+
+from sksketch.arrays.threads import one_blas_thread
+from sksketch.exceptions import ConcurrentUseError
+
+# Public methods that change the object; all others only read it.
+WRITERS = frozenset(
+    {
+        *("update", "merge", "compact", "fit", "fit_transform", "fit_predict", "fit_rows"),
+        *("partial_fit", "partial_fit_predict", "progressive_score", "learn_one"),
+        *("next_pass", "end_pass", "certify", "keep_embedding"),
+    }
+)
+
+# The thread that changes each object now. Not a lock inside of the object, which copies and
+# pickles would have to leave out.
+_writing: dict[int, list[int]] = {}
+_local = threading.local()
+
+
+class Guarded:
+    """Puts a door before every public method, property and ``from_state`` of its subclasses."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        for name, member in list(vars(cls).items()):
+            if name == "from_state":
+                setattr(cls, name, classmethod(_with_own_arrays(member.__func__)))
+            elif name.startswith("_"):
+                continue
+            elif isinstance(member, FunctionType):
+                setattr(cls, name, (writes if name in WRITERS else reads)(member))
+            elif isinstance(member, property) and member.fget is not None:
+                setattr(cls, name, property(reads(member.fget), doc=member.__doc__))
+        super().__init_subclass__(**options)
+
+    def __setstate__(self, state: Any) -> None:
+        # A buffer beside the pickle, or a map of its file, belongs to others as well.
+        state = own(state, {})
+        parent = getattr(super(), "__setstate__", None)
+        if parent is not None:
+            parent(state)
+        else:
+            self.__dict__.update(state)
+
+    def __copy__(self) -> Self:
+        # Shares what it has with the original, and not what `__setstate__` would make of it.
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+
+def writes(method: Callable[..., Any]) -> Any:
+    """Let one thread at a time through, which may come back from inside."""
+
+    @functools.wraps(method)
+    def door(self: Any, *args: Any, **options: Any) -> Any:
+        mine = [threading.get_ident()]
+        # Atomic: of two threads that come at once, one finds the entry of the other.
+        found = _writing.setdefault(id(self), mine)
+        if found[0] != mine[0]:
+            _refuse(self)
+        try:
+            with one_blas_thread():
+                return method(self, *args, **options)
+        finally:
+            if found is mine:
+                del _writing[id(self)]
+
+    return door
+
+
+def reads(method: Callable[..., Any]) -> Any:
+    """Let any number of threads through, unless another one changes the object meanwhile."""
+
+    @functools.wraps(method)
+    def door(self: Any, *args: Any, **options: Any) -> Any:
+        refuse_if_written(self)
+        with one_blas_thread():
+            answer = method(self, *args, **options)
+        refuse_if_written(self)
+        return answer
+
+    return door
+
+
+def refuse_if_written(target: Any) -> None:
+    """Raise if another thread is changing an object."""
+    found = _writing.get(id(target))
+    if found is not None and found[0] != threading.get_ident():
+        _refuse(target)
+
+
+def _refuse(target: Any) -> None:
+    raise ConcurrentUseError(
+        f"another thread is changing this {type(target).__name__}; give each thread one of its "
+        "own and merge them, or hold a lock around every call"
+    )
+
+
+def _with_own_arrays(function: Callable[..., Any]) -> Any:
+    """Give a ``from_state`` copies of the arrays, once, however many states are inside."""
+
+    @functools.wraps(function)
+    def door(cls: Any, state: Any) -> Any:
+        if getattr(_local, "restores", False):
+            return function(cls, state)
+        _local.restores = True
+        try:
+            arrays = {name: np.array(array, order="C") for name, array in state.arrays.items()}
+            return function(cls, replace(state, arrays=arrays))
+        finally:
+            _local.restores = False
+
+    return door
+
+
+def own(value: Any, seen: dict[int, Any]) -> Any:
+    """Return what was unpickled with copies of all arrays that are not memory of their own.
+
+    Containers and objects are changed in place; ``seen`` has what was met before, and by that
+    keeps it alive.
+    """
+    if id(value) in seen:
+        return seen[id(value)][1]
+    found = value
+    if isinstance(value, np.ndarray):
+        if not (value.flags.owndata and value.flags.aligned and value.flags.writeable):
+            found = np.array(value)
+    elif isinstance(value, tuple):
+        parts = [own(part, seen) for part in value]
+        if any(new is not old for new, old in zip(parts, value, strict=True)):
+            found = type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    elif isinstance(value, dict | list) or _is_ours(value):
+        seen[id(value)] = value, value
+        fields = value if isinstance(value, dict | list) else getattr(value, "__dict__", {})
+        names = range(len(fields)) if isinstance(fields, list) else list(fields)
+        for name in names:
+            fields[name] = own(fields[name], seen)
+    seen[id(value)] = value, found
+    return found
+
+
+def _is_ours(value: Any) -> bool:
+    """Tell objects of this package, and scipy's sparse matrices, which hold arrays."""
+    return type(value).__module__.startswith(("sksketch.", "scipy.sparse."))
