@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sksketch._disk import is_same
 from sksketch.cli.options import Json, Output
 from sksketch.cli.saving import STDOUT, Saved, named, opened
 from sksketch.cli.show import print_json
@@ -23,7 +24,7 @@ def report(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Write one HTML page, complete in itself, about what a saved file found and certifies."""
-    if os.path.exists(output) and os.path.exists(file) and os.path.samefile(output, file):
+    if is_same(output, file):
         raise typer.BadParameter(f"{output} holds the model; give another name for the page")
     saved, rows_done = _read(file)
     source = Source(Path(file).name, os.path.getsize(file), rows_done)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from sksketch._disk import is_same, is_special
 from sksketch.arrays.namespace import find_device
 from sksketch.cli.app import INTERRUPTED
 from sksketch.cli.memory import exact_fits, largest_sketch, parse_size
@@ -78,7 +78,7 @@ def _reading(
 def keep_sources(rows: Rows, output: str) -> None:
     """Refuse to write the result over the rows that it comes from."""
     for source in rows.sources:
-        if os.path.exists(output) and os.path.exists(source) and os.path.samefile(output, source):
+        if output != STDOUT and is_same(output, source):
             raise typer.BadParameter(f"{output} holds the rows; give another name for the output")
 
 
@@ -204,7 +204,7 @@ def stream(
 
 def checkpoint_of(run: Run) -> Path | None:
     """Return where the checkpoint is: as asked for, or beside the output."""
-    if run.checkpoint is not None or run.output == STDOUT:
+    if run.checkpoint is not None or run.output == STDOUT or is_special(run.output):
         return run.checkpoint
     return Path(f"{run.output}.checkpoint")
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import secrets
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from sksketch._disk import replacing
 from sksketch.exceptions import NotMergeableError
 from sksketch.loading import restore
-from sksketch.persistence import State, read_state, write_state
+from sksketch.persistence import State, dump, read_state, write_state
 from sksketch.sketches import Sketch
 
 STDOUT = "-"
@@ -59,21 +55,17 @@ def _with_file(merged: Saved, path: str | Path) -> Saved:
 
 def write(saved: Saved, output: str) -> None:
     """Save to a file, atomically, or put the bytes of the file on stdout."""
-    if output == STDOUT:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.sks"
-            write(saved, str(path))
-            with path.open("rb") as file:
-                shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-        return
     finished = getattr(saved.model, "finished_state", None)
     state = saved.model.state() if finished is None else finished()
     if isinstance(saved.model, Sketch) and saved.names is not None:
         # Sketches know no names; the file may, so that parts are not mixed up.
         meta = {**state.meta, "feature_names": json.dumps(saved.names)}
         state = State(state.kind, state.version, meta, state.arrays)
-    write_state(state, output)
+    if output == STDOUT:
+        dump(state, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    else:
+        write_state(state, output)
 
 
 @contextmanager
@@ -83,13 +75,5 @@ def opened(output: str) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = Path(os.path.realpath(output))
-    if not target.parent.is_dir() or target.is_dir():
-        raise OSError(errno.EINVAL, "cannot write here; give the name of a file", output)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("w+b") as file:
-            yield file
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(output) as file:
+        yield file

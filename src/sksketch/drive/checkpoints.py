@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from sksketch._disk import sweep
 from sksketch._typing import PathLike
 from sksketch.exceptions import StateFormatError
-from sksketch.persistence import State, read_state, sweep, write_state
+from sksketch.persistence import State, read_state, write_state
 from sksketch.sketches import Sketch
 
 KIND, VERSION = "checkpoint", 1
