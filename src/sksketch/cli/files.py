@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from sksketch.cli.options import Json, Output
+from sksketch.cli.printing import echo
 from sksketch.cli.saving import STDOUT, read, read_merged, write
 from sksketch.cli.show import print_facts, print_model
 from sksketch.drive.checkpoints import KIND
@@ -42,6 +43,6 @@ def merge(
         raise typer.BadParameter("give at least two files to merge")
     merged = read_merged(files)
     write(merged, output)
-    typer.echo(f"merged {len(files)} files into {output}", err=True)
+    echo(f"merged {len(files)} files into {output}", err=True)
     if output != STDOUT:
         print_model(merged, output, as_json)

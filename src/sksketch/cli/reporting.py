@@ -10,6 +10,7 @@ import typer
 
 from sksketch._disk import is_same
 from sksketch.cli.options import Json, Output
+from sksketch.cli.printing import echo
 from sksketch.cli.saving import STDOUT, Saved, named, opened
 from sksketch.cli.show import print_json
 from sksketch.drive.checkpoints import KIND
@@ -37,7 +38,7 @@ def report(
         facts = {"file": file, "kind": saved.model.kind, "report": output, "bytes": len(page)}
         print_json(facts)
     elif not quiet:
-        typer.echo(f"report of {file}: {output}, {len(page) / 1e3:,.0f} kB")
+        echo(f"report of {file}: {output}, {len(page) / 1e3:,.0f} kB")
 
 
 def _read(file: str) -> tuple[Saved, int | None]:

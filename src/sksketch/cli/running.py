@@ -9,11 +9,12 @@ import typer
 
 from sksketch._disk import is_same, is_special
 from sksketch.arrays.namespace import find_device
-from sksketch.cli.app import INTERRUPTED
 from sksketch.cli.memory import exact_fits, largest_sketch, parse_size
 from sksketch.cli.options import Method, Rows, Run, Spread
+from sksketch.cli.printing import echo
 from sksketch.cli.saving import STDOUT
 from sksketch.cli.show import progress_bar, say
+from sksketch.cli.stopping import exit_code
 from sksketch.drive import Progress, fit_stream
 from sksketch.drive.dask import fit_dask_parts
 from sksketch.drive.shards import shard_template
@@ -145,9 +146,9 @@ def in_parts(
                 fit_dask_parts(model, source, parts, spread.dask, progress=bar)
             else:
                 fit_workers(model, source, parts, spread.workers or 1, progress=bar)
-    except KeyboardInterrupt:
-        typer.echo("sksketch: stopped and nothing saved", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    except KeyboardInterrupt as error:
+        echo("sksketch: stopped and nothing saved", err=True)
+        raise typer.Exit(exit_code(error)) from None
     return True
 
 
@@ -175,7 +176,7 @@ def stream(
     n_passes: int = 1,
     device: str | None = None,
 ) -> None:
-    """Stream the rows through a model; Ctrl-C says how to go on and ends the command.
+    """Stream the rows through a model; a signal to stop says how to go on and ends the command.
 
     ``progress`` takes the place of the bar.
     """
@@ -197,9 +198,9 @@ def stream(
                 n_passes=n_passes,
                 device=device,
             )
-    except KeyboardInterrupt:
-        typer.echo(_how_to_go_on(checkpoint), err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    except KeyboardInterrupt as error:
+        echo(_how_to_go_on(checkpoint), err=True)
+        raise typer.Exit(exit_code(error)) from None
 
 
 def checkpoint_of(run: Run) -> Path | None:
