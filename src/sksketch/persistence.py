@@ -14,6 +14,7 @@ import math
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any, NoReturn, TypeAlias
 
@@ -33,6 +34,12 @@ ORDER = ["U64", "I64", "F64", "F32", "U32", "I32", "F16", "U16", "I16", "I8", "U
 _FOREIGN = (
     *(ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RecursionError),
     *(SafetensorError, TypeError, ValueError),
+)
+
+# What building an object from fields that were not saved by us can end in.
+_MISFITS = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError),
+    *(TypeError, ValueError),
 )
 
 Plain: TypeAlias = int | float | str | bool | None
@@ -272,6 +279,23 @@ def read_state(path: PathLike) -> State:
             "save it again, or name a file that sksketch has written"
         ) from error
     return _checked(path, metadata, arrays)
+
+
+@contextmanager
+def fitting(path: PathLike) -> Iterator[None]:
+    """Turn what comes of fields that do not fit together into a `StateFormatError`.
+
+    A checksum tells a damaged file, not one that somebody has made up.
+    """
+    try:
+        yield
+    except StateFormatError:
+        raise
+    except _MISFITS as error:
+        raise StateFormatError(
+            f"{os.fspath(path)!r} holds fields that do not fit together ({_reason(error)}); take "
+            "another copy of it or save it again"
+        ) from error
 
 
 def _checked(path: PathLike, metadata: Mapping[str, str], arrays: dict[str, Array]) -> State:

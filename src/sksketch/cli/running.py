@@ -221,7 +221,7 @@ def _how_to_go_on(checkpoint: Path | None) -> str:
         return "sksketch: stopped and nothing saved; pass --checkpoint FILE to be able to go on"
     if not checkpoint.exists():
         return "sksketch: stopped before the first rows were done"
-    n_rows: Any = read_state(checkpoint).meta["rows_done"]
+    n_rows = read_state(checkpoint).count("rows_done")
     return (
         f"sksketch: stopped; {n_rows:,} rows are in {checkpoint}. Run the same command again to "
         "go on after them"

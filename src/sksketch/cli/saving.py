@@ -10,10 +10,12 @@ from functools import reduce
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+import typer
+
 from sksketch._disk import replacing
-from sksketch.exceptions import NotMergeableError
+from sksketch.exceptions import NotMergeableError, StateFormatError, StreamExhaustedError
 from sksketch.loading import restore
-from sksketch.persistence import State, dump, read_state, write_state
+from sksketch.persistence import State, dump, fitting, read_state, write_state
 from sksketch.sketches import Sketch
 
 STDOUT = "-"
@@ -28,13 +30,42 @@ class Saved(NamedTuple):
 
 def read(path: str | Path) -> Saved:
     """Read a file of any kind."""
-    return named(read_state(path))
+    return named(read_state(path), path)
 
 
-def named(state: State) -> Saved:
-    """Return what a state was taken from, with the names of its columns."""
+def named(state: State, path: str | Path) -> Saved:
+    """Return what a file's state was taken from, with the names of its columns."""
     names: Any = state.meta.get("feature_names")
-    return Saved(restore(state), None if names is None else json.loads(names))
+    with fitting(path):
+        return Saved(restore(state), None if names is None else _names_in(names))
+
+
+def _names_in(text: str) -> list[str]:
+    names = json.loads(text)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError("names of columns that are no list of texts")
+    return names
+
+
+@contextmanager
+def blaming(path: str | Path) -> Iterator[None]:
+    """Blame a saved file for what nobody has foreseen while it is used.
+
+    Its checksum may be right and its numbers still be anybody's.
+    """
+    try:
+        yield
+    except (typer.TyperException, typer.Exit, typer.Abort, OSError, MemoryError, ImportError):
+        raise
+    except (ValueError, StreamExhaustedError):
+        # Explained where they come from.
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise StateFormatError(
+            f"{path} can be read and not be used ({reason}); take another copy of it or save it "
+            "again"
+        ) from error
 
 
 def read_merged(paths: Sequence[str | Path]) -> Saved:
