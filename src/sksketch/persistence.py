@@ -24,7 +24,7 @@ from safetensors.numpy import load
 
 from sksketch._disk import replacing
 from sksketch._typing import Array, PathLike
-from sksketch.exceptions import StateFormatError
+from sksketch.exceptions import StateFormatError, StreamExhaustedError
 
 FORMAT = 1
 # The types of arrays as they lie in a file: wide ones first, so that all are aligned.
@@ -295,6 +295,28 @@ def fitting(path: PathLike) -> Iterator[None]:
         raise StateFormatError(
             f"{os.fspath(path)!r} holds fields that do not fit together ({_reason(error)}); take "
             "another copy of it or save it again"
+        ) from error
+
+
+@contextmanager
+def using(path: PathLike, *explained: type[Exception]) -> Iterator[None]:
+    """Blame a saved file for what nobody has foreseen while what it held is used.
+
+    Its checksum may be right, its fields fit together, and its numbers still be anybody's.
+    Errors that tell what is wrong by themselves pass, and so do those of ``explained``.
+    """
+    telling: tuple[type[Exception], ...] = (
+        *(ValueError, OSError, MemoryError, ImportError, StreamExhaustedError),
+        *explained,
+    )
+    try:
+        yield
+    except telling:
+        raise
+    except Exception as error:
+        raise StateFormatError(
+            f"{os.fspath(path)!r} can be read and not be used ({_reason(error)}); take another "
+            "copy of it or save it again"
         ) from error
 
 

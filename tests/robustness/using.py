@@ -78,7 +78,7 @@ def _said(arguments: list[str]) -> str:
         return "!more than 5 s"
     lines = [line for line in err.getvalue().splitlines() if not line.startswith("merged ")]
     last = lines[-1] if lines else ""
-    if code == 2 and last.startswith("sksketch: ") and len(last) < 600:
+    if code == 2 and last.startswith("sksketch: ") and len(last) < 1200:
         return "refused in one line"
     return "answered" if code == 0 else f"!exit {code}: {lines}"
 

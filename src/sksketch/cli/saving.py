@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -13,9 +13,9 @@ from typing import IO, Any, NamedTuple
 import typer
 
 from sksketch._disk import replacing
-from sksketch.exceptions import NotMergeableError, StateFormatError, StreamExhaustedError
+from sksketch.exceptions import NotMergeableError
 from sksketch.loading import restore
-from sksketch.persistence import State, dump, fitting, read_state, write_state
+from sksketch.persistence import State, dump, fitting, read_state, using, write_state
 from sksketch.sketches import Sketch
 
 STDOUT = "-"
@@ -47,25 +47,9 @@ def _names_in(text: str) -> list[str]:
     return names
 
 
-@contextmanager
-def blaming(path: str | Path) -> Iterator[None]:
-    """Blame a saved file for what nobody has foreseen while it is used.
-
-    Its checksum may be right and its numbers still be anybody's.
-    """
-    try:
-        yield
-    except (typer.TyperException, typer.Exit, typer.Abort, OSError, MemoryError, ImportError):
-        raise
-    except (ValueError, StreamExhaustedError):
-        # Explained where they come from.
-        raise
-    except Exception as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise StateFormatError(
-            f"{path} can be read and not be used ({reason}); take another copy of it or save it "
-            "again"
-        ) from error
+def blaming(path: str | Path) -> AbstractContextManager[None]:
+    """Blame a saved file for what nobody has foreseen while a command uses it."""
+    return using(path, typer.TyperException, typer.Exit, typer.Abort)
 
 
 def read_merged(paths: Sequence[str | Path]) -> Saved:

@@ -16,6 +16,7 @@ from sksketch._typing import PathLike
 from sksketch.arrays.linalg import blas_threads
 from sksketch.drive.checkpoints import Checkpoint, forget
 from sksketch.drive.progress import Callbacks, Progress, reporting
+from sksketch.persistence import using
 from sksketch.sketches import Sketch
 from sksketch.streams import Block, RowSource, open_rows
 from sksketch.streams.device import device_blocks
@@ -160,6 +161,8 @@ class _Run:
         self._n_done = 0
         # Whether the model has all of the rows done and nothing of any other.
         self._whole = True
+        # The file that has given the model what it is, if one has.
+        self._resumed_from = keeper.path if keeper is not None and keeper.n_written else None
         self._due = time.monotonic() + PERIOD
 
     def all_rows(
@@ -194,14 +197,18 @@ class _Run:
         for step in self._steps:
             X = step.transform(X)
         self._whole = False
+        with nullcontext() if self._resumed_from is None else using(self._resumed_from):
+            self._give(X, y)
+        self._n_done += n_rows
+        self._whole = True
+
+    def _give(self, X: Any, y: Any) -> None:
         if isinstance(self._model, Sketch):
             self._model.update(X, **({} if y is None else {"targets": y}))
         elif y is None:
             self._model.partial_fit(X, **self._options)
         else:
             self._model.partial_fit(X, y, **self._options)
-        self._n_done += n_rows
-        self._whole = True
 
     def _save_if_due(self) -> None:
         if self._keeper is None:
