@@ -9,7 +9,7 @@ import typer
 
 from sksketch._disk import is_same, is_special
 from sksketch.arrays.namespace import find_device
-from sksketch.cli.memory import exact_fits, largest_sketch, parse_size
+from sksketch.cli.memory import exact_fits, largest_sketch, parse_size, resident
 from sksketch.cli.options import Method, Rows, Run, Spread
 from sksketch.cli.printing import echo
 from sksketch.cli.saving import STDOUT
@@ -108,9 +108,11 @@ def sketch_options(method: Method, source: RowSource) -> dict[str, Any]:
     if method.memory is not None:
         if size is not None:
             raise typer.BadParameter("give either --sketch-size or --memory, which picks it")
-        limit = parse_size(method.memory)
-        size = largest_sketch(limit, source.n_features, sparse=_is_sparse(source))
-        if key == "auto" and not exact_fits(limit, source.n_features):
+        limit, sparse, before = parse_size(method.memory), _is_sparse(source), resident()
+        # What the look at the rows has taken is there for reading them.
+        reading = source.spare_memory() - (resident() - before)
+        size = largest_sketch(limit, source.n_features, sparse=sparse, reading=reading)
+        if key == "auto" and not exact_fits(limit, source.n_features, reading=reading):
             key = "rfd"
     if key in RANDOM:
         shard = 0 if method.shards is not None else method.shard
