@@ -21,6 +21,7 @@ from sksketch import (
     fit_dask,
     sketch_dask,
 )
+from sksketch.drive import dask as driver
 from sksketch.drive.shards import Rows, learn_shard, merge_tree, shard_template
 from sksketch.persistence import to_bytes
 
@@ -164,3 +165,45 @@ def test_a_partition_that_kills_its_workers_names_itself():
         pytest.raises(PartitionError, match=r"^partition \d of 4: every worker that had it"),
     ):
         fit_dask(pca(), delayed(deadly_part, 4))
+
+
+def slow_part(number):
+    time.sleep(2)
+    return rows_of_part(number)
+
+
+@pytest.mark.parametrize("model", [pca, lambda: StreamingKernelPCA(1, solver="sketch")])
+def test_a_cluster_that_has_lost_all_workers_is_not_waited_for(model, monkeypatch):
+    monkeypatch.setattr(driver, "NO_WORKERS", 1.0)
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(**options, processes=False, silence_logs=60) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.wait_for_workers(1, timeout=60)
+        leaving = threading.Timer(1.5, lambda: cluster.scale(0))
+        leaving.start()
+        with pytest.raises(RuntimeError, match="no worker for 1 seconds, and those that it had"):
+            fit_dask(model(), delayed(slow_part, 20))
+        leaving.join()
+
+
+def test_the_patience_is_dasks_own_setting():
+    assert driver.patience(dask) == driver.NO_WORKERS == 300
+    with dask.config.set({driver.SETTING: "2 minutes"}):
+        assert driver.patience(dask) == 120
+
+
+def test_a_cluster_without_workers_yet_is_waited_for(monkeypatch):
+    monkeypatch.setattr(driver, "NO_WORKERS", 0.5)
+    options = {"n_workers": 0, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(**options, processes=False, silence_logs=60) as cluster,
+        distributed.Client(cluster),
+    ):
+        coming = threading.Timer(2.0, lambda: cluster.scale(1))
+        coming.start()
+        with pytest.warns(RuntimeWarning, match="no worker for 0.5 seconds; waiting for the first"):
+            found = fit_dask(pca(), delayed(rows_of_part, 3))
+        coming.join()
+    assert to_bytes(found.state()) == reference(pca(), 3, 8)

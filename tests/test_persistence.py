@@ -1,8 +1,10 @@
+import errno
 import json
 import math
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from safetensors import safe_open
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save, save_file
 
 import sksketch.persistence as persistence
 from sksketch.exceptions import StateFormatError
-from sksketch.persistence import State, read_state, write_state
+from sksketch.persistence import State, from_bytes, read_state, to_bytes, write_state
 
 EXAMPLE = State(
     "demo",
@@ -26,6 +28,8 @@ EXAMPLE = State(
     {"size": 3, "bound": math.inf, "name": "π", "centered": True, "half_life": None},
     {"matrix": np.arange(6.0).reshape(2, 3), "count": np.array(7)},
 )
+
+HEADER = json.dumps({"format": 1, "kind": "demo", "version": 1, "meta": {}})
 
 plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 names = st.text(min_size=1).filter(lambda name: name not in ("kind", "version", "__metadata__"))
@@ -227,7 +231,7 @@ def test_an_unwritable_directory_is_named(tmp_path, monkeypatch):
         write_state(EXAMPLE, tmp_path / "a.sks")
 
 
-@pytest.mark.parametrize("step", ["save_file", "sync", "sync_directory"])
+@pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, step, error):
     path = tmp_path / "a.sks"
@@ -236,9 +240,10 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     def fail(*arguments, **options):
         raise error
 
-    monkeypatch.setattr(persistence, step, fail)
+    monkeypatch.setattr(os, step, fail)
     with pytest.raises(type(error)):
         write_state(EXAMPLE, path)
+    monkeypatch.undo()
     assert os.listdir(tmp_path) == ["a.sks"]
     assert_same(read_state(path), EXAMPLE)
 
@@ -250,6 +255,64 @@ def test_rights_and_links_are_those_of_a_plain_file(tmp_path):
     write_state(EXAMPLE, tmp_path / "link.sks")
     assert (tmp_path / "link.sks").is_symlink()
     assert (tmp_path / "real.sks").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX rights")
+def test_a_private_file_stays_private(tmp_path):
+    path = tmp_path / "a.sks"
+    for rights in (0o600, 0o640, 0o444):
+        path.touch()
+        path.chmod(rights)
+        write_state(EXAMPLE, path)
+        assert path.stat().st_mode & 0o777 == rights
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX files")
+def test_what_is_no_file_is_never_replaced(tmp_path):
+    pipe, plain = tmp_path / "pipe", tmp_path / "a.sks"
+    os.mkfifo(pipe)
+    write_state(EXAMPLE, plain)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        write_state(EXAMPLE, pipe)
+        assert reader.stdout.read() == plain.read_bytes()
+    assert pipe.is_fifo()
+    with pytest.raises(StateFormatError, match="is no file"):
+        read_state(pipe)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+        with pytest.raises(OSError, match="neither a file nor a pipe"):
+            write_state(EXAMPLE, tmp_path / "socket")
+        assert (tmp_path / "socket").is_socket()
+    if Path("/dev/full").is_char_device():
+        with pytest.raises(OSError, match=r"cannot save the state \(No space left.*/dev/full") as e:
+            write_state(EXAMPLE, "/dev/full")
+        assert e.value.errno == errno.ENOSPC
+        assert Path("/dev/full").is_char_device()
+
+
+def test_files_are_those_of_safetensors_own_writer():
+    arrays = {f"x{kind}": np.arange(3).astype(kind) for kind in np.typecodes["AllInteger"] + "efd?"}
+    state = State("demo", 1, {"text": "π\x01"}, {**arrays, "e\n": np.zeros((0, 3))})
+    data = to_bytes(state)
+    metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+    # It writes the two texts in either order.
+    assert any(save(dict(state.arrays), metadata) == data for _ in range(100))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"),
+    [("BF16", [3]), ("F8_E4M3", [6]), ("F8_E5M2", [6]), ("F64", [0, 0, 2**64 - 1])],
+)
+def test_types_and_shapes_that_numpy_lacks_are_refused(tmp_path, dtype, shape):
+    size = 0 if 0 in shape else 6
+    entry = {"dtype": dtype, "shape": shape, "data_offsets": [0, size]}
+    header = json.dumps({"__metadata__": {"sksketch": HEADER, "sha256": "0"}, "x": entry}).encode()
+    data = len(header).to_bytes(8, "little") + header + bytes(size)
+    (tmp_path / "a.sks").write_bytes(data)
+    with pytest.raises(StateFormatError, match=r"a\.sks"):
+        read_state(tmp_path / "a.sks")
+    with pytest.raises(StateFormatError):
+        from_bytes(data)
 
 
 WRITER = """

@@ -1,5 +1,9 @@
 """Learn from matrices that do not fit: one pass, flat memory, certified errors."""
 
+# First: the command is ready for Ctrl-C before the others are imported.
+from sksketch import _command  # noqa: F401
+
+# isort: split
 from sksketch import datasets, metrics
 from sksketch.drive import fit_dask, fit_spark, fit_stream, sketch_dask, transform_spark
 from sksketch.estimators import (

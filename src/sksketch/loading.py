@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,8 +25,7 @@ from sksketch.estimators import (
     StreamingSVD,
     SubspaceReduction,
 )
-from sksketch.exceptions import StateFormatError
-from sksketch.persistence import State, read_state
+from sksketch.persistence import State, fitting, read_state
 from sksketch.sketches import Sketch, load_sketch
 
 ESTIMATORS: dict[str, Any] = {
@@ -52,12 +50,6 @@ ESTIMATORS: dict[str, Any] = {
     )
 }
 
-# What building an object from fields that were not saved by us can end in.
-_MISFITS = (
-    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError),
-    *(TypeError, ValueError),
-)
-
 
 def load(path: PathLike) -> Any:
     """Return the sketch or estimator that ``save`` wrote to ``path``.
@@ -79,16 +71,8 @@ def load(path: PathLike) -> Any:
     <FrequentDirections: 2 rows x 2 features>
     """
     state = read_state(path)
-    try:
+    with fitting(path):
         return restore(state)
-    except StateFormatError:
-        raise
-    except _MISFITS as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise StateFormatError(
-            f"{os.fspath(path)!r} holds fields that do not fit together ({reason}); take another "
-            "copy of it or save it again"
-        ) from error
 
 
 def restore(state: State) -> Any:

@@ -8,26 +8,39 @@ header and of every array. Reading one can never run code.
 from __future__ import annotations
 
 import errno
-import glob
 import hashlib
 import json
 import math
 import os
-import secrets
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import IO, Any, NoReturn, TypeAlias
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import load, save, save_file
+from safetensors.numpy import load
 
-from sksketch._disk import lock, sync, sync_directory
+from sksketch._disk import replacing
 from sksketch._typing import Array, PathLike
-from sksketch.exceptions import StateFormatError
+from sksketch.exceptions import StateFormatError, StreamExhaustedError
 
 FORMAT = 1
+# The types of arrays as they lie in a file: wide ones first, so that all are aligned.
+ORDER = ["U64", "I64", "F64", "F32", "U32", "I32", "F16", "U16", "I16", "I8", "U8", "BOOL"]
+
+# What safetensors and numpy raise over types that numpy lacks and shapes that nothing has.
+_FOREIGN = (
+    *(ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RecursionError),
+    *(SafetensorError, TypeError, ValueError),
+)
+
+# What building an object from fields that were not saved by us can end in.
+_MISFITS = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError),
+    *(TypeError, ValueError),
+)
 
 Plain: TypeAlias = int | float | str | bool | None
 
@@ -149,8 +162,9 @@ def write_state(state: State, path: PathLike) -> None:
     """Write ``state`` to ``path``: the whole new file stands there, or what stood there before.
 
     The file is written under a temporary name beside its target, brought to
-    disk and then renamed. Arrays are written from where they are. What a writer
-    that was killed has left beside the target is removed.
+    disk and then renamed. Arrays are written from where they are. A file that is
+    written again keeps its rights. What a writer that was killed has left beside
+    the target is removed.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -158,21 +172,17 @@ def write_state(state: State, path: PathLike) -> None:
     ...     read_state(f"{folder}/a.sks").arrays["x"]
     array([1., 1.])
     """
-    # The file that a link points to is replaced, not the link.
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "cannot write a state over a directory", str(path))
-    arrays, metadata = _laid_out(state)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        sweep(target)
-        _write_through(arrays, temporary, metadata)
-        os.replace(temporary, target)
-        sync_directory(target.parent)
-    except (OSError, SafetensorError) as error:
-        _fail_to_write(path, target.parent, error)
-    finally:
-        temporary.unlink(missing_ok=True)
+        with replacing(path) as file:
+            dump(state, file)
+    except OSError as error:
+        _fail_to_write(path, error)
+
+
+def dump(state: State, file: IO[bytes]) -> None:
+    """Write the bytes of a state's file to one that is open."""
+    for part in _parts(state):
+        file.write(part)
 
 
 def to_bytes(state: State) -> bytes:
@@ -181,10 +191,7 @@ def to_bytes(state: State) -> bytes:
     >>> from_bytes(to_bytes(State("demo", 1, {"n": 3}, {"x": np.ones(2)}))).meta
     {'n': 3}
     """
-    arrays, metadata = _laid_out(state)
-    data: bytes = save(arrays, metadata=metadata)
-    start = 8 + int.from_bytes(data[:8], "little")
-    return data[:8] + _ordered(data[8:start], metadata["sha256"]) + data[start:]
+    return b"".join(_parts(state))
 
 
 def from_bytes(data: bytes) -> State:
@@ -193,34 +200,49 @@ def from_bytes(data: bytes) -> State:
         length = int.from_bytes(data[:8], "little")
         metadata = json.loads(data[8 : 8 + length])["__metadata__"]
         arrays = {name: np.require(x, requirements="W") for name, x in load(data).items()}
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise StateFormatError(f"these bytes are not a saved state ({error})") from error
+    except _FOREIGN as error:
+        raise StateFormatError(f"these bytes are not a saved state ({_reason(error)})") from error
     return _checked("the bytes of a state", metadata, arrays)
 
 
-def _laid_out(state: State) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return arrays and texts as they stand in a file."""
+def _parts(state: State) -> Iterator[bytes | memoryview]:
+    """Give a state as safetensors lays it out: a header, then every array from where it is.
+
+    Not by its own writer, which renames a temporary file that nobody else knows, orders the texts
+    by chance and copies all arrays to give bytes.
+    """
     facts = {"format": FORMAT, "kind": state.kind, "version": state.version}
     meta = {name: _encode(value) for name, value in state.meta.items()}
-    header = json.dumps({**facts, "meta": meta}, allow_nan=False)
+    text = json.dumps({**facts, "meta": meta}, allow_nan=False)
     arrays = {name: _little_endian(array) for name, array in state.arrays.items()}
-    return arrays, {"sksketch": header, "sha256": _checksum(header, arrays)}
+    header: dict[str, Any] = {"__metadata__": {"sha256": _checksum(text, arrays), "sksketch": text}}
+    order = sorted(arrays, key=lambda name: (ORDER.index(_code(arrays[name])), name))
+    start = 0
+    for name in order:
+        array = arrays[name]
+        stop = start + array.nbytes
+        header[name] = {
+            "dtype": _code(array),
+            "shape": array.shape,
+            "data_offsets": [start, stop],
+        }
+        start = stop
+    head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 8)
+    yield len(head).to_bytes(8, "little")
+    yield head
+    for name in order:
+        yield arrays[name].reshape(-1).view(np.uint8).data
 
 
-def sweep(path: PathLike) -> None:
-    """Remove what writers of ``path`` that were killed have left beside it."""
-    target = Path(os.path.realpath(path))
-    for left in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
-        try:
-            descriptor = os.open(left, os.O_RDWR)
-        except OSError:
-            # Another writer has renamed or removed it, or it is another user's.
-            continue
-        try:
-            if lock(descriptor):
-                left.unlink(missing_ok=True)
-        finally:
-            os.close(descriptor)
+def _code(array: Array) -> str:
+    """Return what safetensors calls a type.
+
+    >>> _code(np.zeros(1, np.float32)), _code(np.zeros(1, bool))
+    ('F32', 'BOOL')
+    """
+    kind = array.dtype.kind
+    return "BOOL" if kind == "b" else f"{kind.upper()}{8 * array.itemsize}"
 
 
 def read_state(path: PathLike) -> State:
@@ -235,6 +257,9 @@ def read_state(path: PathLike) -> State:
         )
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "a saved state is a file, not a directory", str(path))
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        # To open a pipe might wait for ever.
+        raise StateFormatError(f"{os.fspath(path)!r} is no file; name one that sksketch has saved")
     # Tells an unreadable file from a damaged one.
     with open(path, "rb"):
         pass
@@ -246,12 +271,53 @@ def read_state(path: PathLike) -> State:
                 name: np.require(file.get_tensor(name), requirements=["C", "A", "W"])
                 for name in file.keys()  # noqa: SIM118 (not a mapping)
             }
-    except (SafetensorError, OSError, KeyError) as error:
+    except StateFormatError:
+        raise
+    except _FOREIGN as error:
         raise StateFormatError(
-            f"{os.fspath(path)!r} is not a saved state, or is cut short ({error}); "
+            f"{os.fspath(path)!r} is not a saved state, or is cut short ({_reason(error)}); "
             "save it again, or name a file that sksketch has written"
         ) from error
     return _checked(path, metadata, arrays)
+
+
+@contextmanager
+def fitting(path: PathLike) -> Iterator[None]:
+    """Turn what comes of fields that do not fit together into a `StateFormatError`.
+
+    A checksum tells a damaged file, not one that somebody has made up.
+    """
+    try:
+        yield
+    except StateFormatError:
+        raise
+    except _MISFITS as error:
+        raise StateFormatError(
+            f"{os.fspath(path)!r} holds fields that do not fit together ({_reason(error)}); take "
+            "another copy of it or save it again"
+        ) from error
+
+
+@contextmanager
+def using(path: PathLike, *explained: type[Exception]) -> Iterator[None]:
+    """Blame a saved file for what nobody has foreseen while what it held is used.
+
+    Its checksum may be right, its fields fit together, and its numbers still be anybody's.
+    Errors that tell what is wrong by themselves pass, and so do those of ``explained``.
+    """
+    telling: tuple[type[Exception], ...] = (
+        *(ValueError, OSError, MemoryError, ImportError, StreamExhaustedError),
+        *explained,
+    )
+    try:
+        yield
+    except telling:
+        raise
+    except Exception as error:
+        raise StateFormatError(
+            f"{os.fspath(path)!r} can be read and not be used ({_reason(error)}); take another "
+            "copy of it or save it again"
+        ) from error
 
 
 def _checked(path: PathLike, metadata: Mapping[str, str], arrays: dict[str, Array]) -> State:
@@ -293,49 +359,19 @@ def _read_header(path: PathLike, metadata: Mapping[str, str]) -> dict[str, Any]:
     return dict(header)
 
 
-def _write_through(arrays: dict[str, Array], path: Path, metadata: dict[str, str]) -> None:
-    """Write a safetensors file and wait until it is on disk."""
-    # Made here first for its access rights: those of any new file of this user.
-    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-    try:
-        lock(descriptor)
-        rights = os.fstat(descriptor).st_mode & 0o777
-        save_file(arrays, path, metadata=metadata)
-        _order_metadata(path, metadata["sha256"])
-        os.chmod(path, rights)
-        sync(path)
-    finally:
-        os.close(descriptor)
-
-
-def _order_metadata(path: Path, checksum: str) -> None:
-    """Put the checksum first, so that equal states give equal files.
-
-    safetensors writes the two texts of the metadata in an order that changes by chance.
-    """
-    with path.open("r+b") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = file.read(length)
-        file.seek(8)
-        file.write(_ordered(header, checksum))
-
-
-def _ordered(header: bytes, checksum: str) -> bytes:
-    start, text = b'{"__metadata__":{', f'"sha256":"{checksum}"'.encode()
-    if not header.startswith(start) or header.startswith(start + text):
-        return header
-    rest = header.removeprefix(start).replace(b"," + text + b"}", b"}", 1)
-    ordered = start + text + b"," + rest
-    return ordered if len(ordered) == len(header) else header
-
-
-def _fail_to_write(path: PathLike, folder: Path, error: Exception) -> NoReturn:
-    code = error.errno if isinstance(error, OSError) else None
-    if not folder.is_dir():
-        reason = f"cannot save the state, because the directory {str(folder)!r} does not exist"
+def _fail_to_write(path: PathLike, error: OSError) -> NoReturn:
+    folder = os.path.dirname(os.path.realpath(path))
+    if isinstance(error, IsADirectoryError):
+        reason = "cannot write a state over a directory"
+    elif not os.path.isdir(folder):
+        reason = f"cannot save the state, because the directory {folder!r} does not exist"
     else:
-        reason = f"cannot save the state ({os.strerror(code) if code else error})"
-    raise OSError(code or errno.EIO, reason, os.fspath(path)) from error
+        reason = f"cannot save the state ({error.strerror or error})"
+    raise OSError(error.errno or errno.EIO, reason, os.fspath(path)) from error
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def _checksum(header: str, arrays: Mapping[str, Array]) -> str:

@@ -47,7 +47,7 @@ def start(code, *arguments):
 
 
 def temporary(folder):
-    return [p for p in folder.iterdir() if p.name.endswith(".tmp")]
+    return [p for p in folder.iterdir() if p.name.startswith(".")]
 
 
 def test_a_saver_killed_at_any_time_leaves_the_old_file_or_the_new(tmp_path, full, tally):

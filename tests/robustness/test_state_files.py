@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import sksketch
 from robustness import children, damage, forging
+from sksketch.persistence import State, read_state, write_state
 
 
 def test_damaged_and_forged_files_do_no_harm(tmp_path, full, tally):
@@ -70,3 +72,24 @@ def test_nothing_in_a_file_is_run(tmp_path):
     with pytest.raises(sksketch.SourceError, match="objects"):
         sksketch.open_rows(objects)
     assert not mark.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_forged_files_get_one_line_from_every_command(tmp_path, full, tally):
+    sizes = ("4000", "9000", "100000") if full else ("150", "60", "150")
+    found = children.outcomes("using", str(tmp_path), *sizes)
+    for (how, outcome), n in found.items():
+        themes = {"sizes": "saved numbers of any size", "resume": "forged checkpoints"}
+        tally(themes.get(how, "forged files through commands"), {outcome: n})
+
+
+def test_a_small_file_can_not_ask_for_gigabytes(tmp_path):
+    path = tmp_path / "a.sks"
+    sksketch.RandomReduction(4, operator="gaussian").fit(np.eye(9)).save(path)
+    state = read_state(path)
+    write_state(
+        State(state.kind, state.version, {**state.meta, "param.n_components": 10**8}, {}), path
+    )
+    assert path.stat().st_size < 400
+    with pytest.raises(sksketch.StateFormatError, match="asks for 100,000,000 components"):
+        sksketch.load(path)

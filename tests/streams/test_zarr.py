@@ -1,5 +1,7 @@
 """Zarr stores, dense and as AnnData lays them out."""
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -100,3 +102,29 @@ def test_a_user_mistake_is_explained(store, tmp_path):
         with pytest.raises(SourceError, match=message) as caught:
             list(open_rows(path, **options).blocks())
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("victim", ["X", "var/gene", "obs/age"])
+@pytest.mark.parametrize("where", ["filters", "compressor"])
+def test_a_store_that_would_run_code_is_refused(tmp_path, victim, where):
+    path = annotated(tmp_path / "cells.zarr", X=np.ones((60, 4)))
+    described = path / victim / ".zarray"
+    facts = json.loads(described.read_text())
+    pickled = {"id": "pickle", "protocol": 5}
+    text = victim == "var/gene"
+    facts["dtype"] = "|O" if text else facts["dtype"]
+    facts["filters"] = [{"id": "vlen-utf8"}] if text else None
+    if where == "filters":
+        # zarr takes the first filter for the type, and decodes by all of them.
+        facts["filters"] = [*(facts["filters"] or []), pickled]
+    else:
+        facts["compressor"] = pickled
+    described.write_text(json.dumps(facts))
+    mark = tmp_path / "mark"
+    bomb = f"cposix\nsystem\n(S'touch {mark}'\ntR.".encode()
+    for chunk in (path / victim).iterdir():
+        if not chunk.name.startswith("."):
+            chunk.write_bytes(bomb)
+    with pytest.raises(SourceError, match=r"cells\.zarr: .*(is pickled|not a Zarr store)"):
+        list(open_rows(path, target="age").blocks())
+    assert not mark.exists()

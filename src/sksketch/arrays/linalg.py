@@ -186,6 +186,9 @@ def thin_svd(rows: Array) -> tuple[Array, Array]:
 
 
 def _small_svd(A: Array) -> tuple[Array, Array]:
+    if not np.isfinite(A).all():
+        # LAPACK may not come back from them.
+        raise np.linalg.LinAlgError("there are numbers that are not finite")
     with one_blas_thread():
         try:
             result = scipy.linalg.svd(A, full_matrices=False, check_finite=False)

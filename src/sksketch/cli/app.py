@@ -9,6 +9,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from sksketch._command import leave_quietly
+from sksketch.cli.printing import echo
+from sksketch.cli.stopping import exit_code, stoppable
 from sksketch.exceptions import StreamExhaustedError
 from sksketch.streams.prefetch import is_reading
 
@@ -21,7 +24,6 @@ else:
     _MISSING = None
 
 USER_MISTAKE = 2
-INTERRUPTED = 130
 
 # What the library calls its arguments, and what a user of the command types instead.
 SPELLINGS = [
@@ -41,8 +43,8 @@ SPELLINGS = [
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
-    0 is success, 2 and one line a user's mistake, 130 an interruption. Anything unexpected is
-    an exception, which ends the program with its traceback and code 1.
+    0 is success, 2 and one line a user's mistake, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP. Anything
+    unexpected is an exception, which ends the program with its traceback and code 1.
 
     Examples
     --------
@@ -54,12 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Without a command the help is what was asked for.
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
-        code = _build_app()(args=arguments, prog_name="sksketch", standalone_mode=False)
+        app = _build_app()
+        with stoppable():
+            code = app(args=arguments, prog_name="sksketch", standalone_mode=False)
     except typer.TyperException as error:
         return fail(error.format_message())
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort) as error:
         fail("stopped")
-        return INTERRUPTED
+        return exit_code(error)
     except SystemExit as error:
         # Typer's answer where whoever read our output has had enough.
         if not isinstance(error.__context__, BrokenPipeError):
@@ -81,6 +85,7 @@ def run() -> NoReturn:
     A thread that still waits for input would come back into an interpreter that is being taken
     down, which is not safe inside of every library.
     """
+    leave_quietly()
     code = main()
     # What is left goes with the process, and need not be looked through for garbage.
     gc.freeze()
@@ -135,6 +140,5 @@ def in_options(message: str) -> str:
 
 def fail(message: str) -> int:
     """Put one line on stderr and return the code for a user's mistake."""
-    line = " ".join(message.split())
-    sys.stderr.write(f"sksketch: {line}\n")
+    echo(f"sksketch: {' '.join(message.split())}", err=True)
     return USER_MISTAKE

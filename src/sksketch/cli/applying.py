@@ -11,7 +11,7 @@ import typer
 from sksketch._typing import Array
 from sksketch.cli.options import Output, Rows
 from sksketch.cli.running import keep_sources, open_source
-from sksketch.cli.saving import STDOUT, opened, read
+from sksketch.cli.saving import STDOUT, blaming, opened, read
 from sksketch.cli.show import progress_bar
 from sksketch.estimators import OnlineNewtonClassifier, ReducedClassifier
 from sksketch.streams import RowSource
@@ -25,6 +25,11 @@ def apply(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Write the scores or predictions of rows: .npy, .npz, .parquet or .csv, or CSV to stdout."""
+    with blaming(model):
+        _apply(model, rows, output, quiet)
+
+
+def _apply(model: str, rows: Rows, output: str, quiet: bool) -> None:
     saved = read(model)
     fitted = saved.model
     if not hasattr(fitted, "transform") and not hasattr(fitted, "predict"):

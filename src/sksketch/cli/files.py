@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sksketch.cli.options import Json, Output
-from sksketch.cli.saving import STDOUT, read, read_merged, write
+from sksketch.cli.printing import echo
+from sksketch.cli.saving import STDOUT, blaming, named, read_merged, write
 from sksketch.cli.show import print_facts, print_model
 from sksketch.drive.checkpoints import KIND
 from sksketch.persistence import read_state
@@ -19,17 +20,17 @@ def info(
 ) -> None:
     """Say what a saved file has seen and what it certifies."""
     state = read_state(file)
-    if state.kind == KIND:
-        meta: Any = state.meta
-        facts = {
-            "file": file,
-            "kind": KIND,
-            "of": meta["model.kind"],
-            "rows done": meta["rows_done"],
-        }
-        print_facts(facts, as_json)
-        return
-    print_model(read(file), file, as_json)
+    with blaming(file):
+        if state.kind == KIND:
+            facts = {
+                "file": file,
+                "kind": KIND,
+                "of": state.inner("model").kind,
+                "rows done": state.count("rows_done"),
+            }
+            print_facts(facts, as_json)
+        else:
+            print_model(named(state, file), file, as_json)
 
 
 def merge(
@@ -40,8 +41,10 @@ def merge(
     """Merge saved sketches or models of different rows into one."""
     if len(files) < 2:
         raise typer.BadParameter("give at least two files to merge")
-    merged = read_merged(files)
-    write(merged, output)
-    typer.echo(f"merged {len(files)} files into {output}", err=True)
+    with blaming(" or ".join(files)):
+        merged = read_merged(files)
+        write(merged, output)
+    echo(f"merged {len(files)} files into {output}", err=True)
     if output != STDOUT:
-        print_model(merged, output, as_json)
+        with blaming(output):
+            print_model(merged, output, as_json)

@@ -14,8 +14,9 @@ BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 # Where the system does not tell: what Python and the libraries take.
 LIBRARIES = 250e6
-# Blocks that are read ahead, parsed and checked at the same time.
-BLOCKS = 100e6
+# Blocks that are read ahead, parsed and checked at the same time, and what libraries take that are
+# loaded with the first of them.
+BLOCKS = 175e6
 LARGEST_SIZE = 1024
 
 
@@ -35,9 +36,12 @@ def parse_size(text: str) -> int:
     return int(number * (UNITS | BINARY)[match[2] or ""])
 
 
-def largest_sketch(limit: int, n_features: int, *, sparse: bool) -> int:
-    """Return the most rows a sketch can keep so that the whole run stays below ``limit`` bytes."""
-    room = limit - _resident() - BLOCKS
+def largest_sketch(limit: int, n_features: int, *, sparse: bool, reading: float = 0.0) -> int:
+    """Return the most rows a sketch can keep so that the whole run stays below ``limit`` bytes.
+
+    ``reading`` are those that the rows take on their way, beside some blocks.
+    """
+    room = limit - resident() - BLOCKS - reading
     sizes = range(min(n_features, LARGEST_SIZE), 0, -1)
     for size in sizes:
         if _sketch_bytes(size, n_features, sparse) <= room:
@@ -49,9 +53,9 @@ def largest_sketch(limit: int, n_features: int, *, sparse: bool) -> int:
     )
 
 
-def exact_fits(limit: int, n_features: int) -> bool:
+def exact_fits(limit: int, n_features: int, *, reading: float = 0.0) -> bool:
     """Say whether the exact covariance and a decomposition of it stay below the limit."""
-    return 5 * 8 * n_features**2 <= limit - _resident() - BLOCKS
+    return 5 * 8 * n_features**2 <= limit - resident() - BLOCKS - reading
 
 
 def _sketch_bytes(size: int, n_features: int, sparse: bool) -> float:
@@ -68,7 +72,7 @@ def _sketch_bytes(size: int, n_features: int, sparse: bool) -> float:
     return 2.5 * row * rows + read_out
 
 
-def _resident() -> float:
+def resident() -> float:
     """Return the bytes that this process holds already."""
     status = Path("/proc/self/status")
     if sys.platform != "linux" or not status.exists():

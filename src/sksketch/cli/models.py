@@ -25,7 +25,7 @@ from sksketch.cli.running import (
     require_target,
     sketch_options,
 )
-from sksketch.cli.saving import STDOUT, Saved, read_merged, write
+from sksketch.cli.saving import STDOUT, Saved, blaming, read_merged, write
 from sksketch.cli.show import print_model, say
 from sksketch.estimators import StreamingPCA, StreamingRidge, StreamingSVD
 from sksketch.loading import read_out
@@ -74,10 +74,11 @@ def ridge(
 ) -> None:
     """Learn a ridge regression in one pass, with a bound on the error of its coefficients."""
     if are_sketches(rows):
-        saved = read_merged(rows.sources)
-        sketch = _readable(saved.model, "ridge")
-        options = {"alpha": alpha, "fit_intercept": sketch.centered}
-        _save(Saved(read_out(StreamingRidge, options, sketch, saved.names), saved.names), run)
+        with blaming(" or ".join(rows.sources)):
+            saved = read_merged(rows.sources)
+            sketch = _readable(saved.model, "ridge")
+            options = {"alpha": alpha, "fit_intercept": sketch.centered}
+            _save(Saved(read_out(StreamingRidge, options, sketch, saved.names), saved.names), run)
         return
     keep_sources(rows, run.output)
     source = open_source(rows, target)
@@ -115,9 +116,10 @@ def _decompose(
 ) -> None:
     """Run PCA or SVD over rows, or read it out of saved sketches."""
     if are_sketches(rows):
-        saved = read_merged(rows.sources)
-        sketch = _readable(saved.model, "pca" if kind is StreamingPCA else "svd")
-        _save(Saved(read_out(kind, options, sketch, saved.names), saved.names), run)
+        with blaming(" or ".join(rows.sources)):
+            saved = read_merged(rows.sources)
+            sketch = _readable(saved.model, "pca" if kind is StreamingPCA else "svd")
+            _save(Saved(read_out(kind, options, sketch, saved.names), saved.names), run)
         return
     keep_sources(rows, run.output)
     source = open_source(rows)
@@ -146,14 +148,14 @@ def _n_components(text: str | None) -> int | float | None:
 
 def _readable(saved: Any, purpose: str) -> Any:
     """Return the sketch in a saved file, if it is one that the command can read."""
-    sketch = saved if isinstance(saved, Sketch) else saved.sketch_
+    sketch = saved if isinstance(saved, Sketch) else getattr(saved, "sketch_", None)
     if purpose == "ridge":
         readable = isinstance(sketch, Regression) and sketch.target_shape is not None
     else:
         if isinstance(sketch, Regression):
             sketch = sketch.sketch
         readable = isinstance(sketch, Centered) == (purpose == "pca")
-    if not readable or sketch.n_features is None:
+    if sketch is None or not readable or sketch.n_features is None:
         raise typer.BadParameter(
             f"the saved {saved.kind} can not be read out by {purpose}; sketch the rows again with "
             f"--for {purpose}"

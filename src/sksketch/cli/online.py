@@ -13,6 +13,7 @@ import typer
 
 from sksketch._typing import Array
 from sksketch.cli.options import MissingValues, Precision, Rows, Run, Target
+from sksketch.cli.printing import echo
 from sksketch.cli.progressive import Printer, Progressive, as_records
 from sksketch.cli.running import finish, keep_sources, open_source, require_target, stream
 from sksketch.cli.saving import STDOUT, Saved, write
@@ -101,7 +102,7 @@ def online(rows: Rows, run: Run, learner: Learner, target: Target = None) -> Non
     classes = _labels(learner, rows, source, target) if learner.task == Task.classify else None
     printer = None
     if not run.quiet and not run.as_json:
-        printer = Printer(model, lambda line: typer.echo(line, err=run.output == STDOUT))
+        printer = Printer(model, lambda line: echo(line, err=run.output == STDOUT))
     with warnings_in_one_line():
         stream(model, source, run, progress=printer, classes=classes, n_passes=learner.passes)
     fitted = model.fitted
@@ -112,7 +113,7 @@ def online(rows: Rows, run: Run, learner: Learner, target: Target = None) -> Non
     finish(run)
     if printer is not None:
         printer.finish()
-        typer.echo("", err=run.output == STDOUT)
+        echo("", err=run.output == STDOUT)
     if run.output == STDOUT:
         say(run, "saved to stdout")
     elif run.as_json:

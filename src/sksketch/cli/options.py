@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from sksketch._disk import is_same
 from sksketch.sketches.catalog import KEYS
 
 EXAMPLES = {
@@ -200,6 +201,13 @@ class Run:
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print nothing but errors, and JSON if asked.")
     ] = False
+
+    def __post_init__(self) -> None:
+        if self.checkpoint is not None and is_same(self.checkpoint, self.output):
+            raise typer.BadParameter(
+                f"{self.output} is to hold the result, and --checkpoint is removed at the end; "
+                "give it another name"
+            )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sksketch._disk import is_same
 from sksketch.cli.applying import check_output, write_answers
 from sksketch.cli.options import Rows, Run, Spread, Target
 from sksketch.cli.running import finish, keep_sources, learn, open_source, require_target, stream
@@ -102,6 +103,9 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
         raise typer.BadParameter("--workers and --dask are for subspaces, without a target")
     if reducing.coordinates is not None:
         check_output(reducing.coordinates)
+        keep_sources(rows, reducing.coordinates)
+        if is_same(reducing.coordinates, run.output):
+            raise typer.BadParameter(f"{run.output} is to hold the model; name other --coordinates")
     with warnings_in_one_line():
         if not learns:
             model = _reduction(reducing)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from sksketch._disk import is_same
 from sksketch.cli.options import Json, Output
-from sksketch.cli.saving import STDOUT, Saved, named, opened
+from sksketch.cli.printing import echo
+from sksketch.cli.saving import STDOUT, Saved, blaming, named, opened
 from sksketch.cli.show import print_json
 from sksketch.drive.checkpoints import KIND
 from sksketch.persistence import read_state
@@ -23,11 +25,12 @@ def report(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Write one HTML page, complete in itself, about what a saved file found and certifies."""
-    if os.path.exists(output) and os.path.exists(file) and os.path.samefile(output, file):
+    if is_same(output, file):
         raise typer.BadParameter(f"{output} holds the model; give another name for the page")
-    saved, rows_done = _read(file)
-    source = Source(Path(file).name, os.path.getsize(file), rows_done)
-    page = render(saved.model, source, saved.names).encode()
+    with blaming(file):
+        saved, rows_done = _read(file)
+        source = Source(Path(file).name, os.path.getsize(file), rows_done)
+        page = render(saved.model, source, saved.names).encode()
     with opened(output) as target:
         target.write(page)
     if output == STDOUT:
@@ -36,13 +39,12 @@ def report(
         facts = {"file": file, "kind": saved.model.kind, "report": output, "bytes": len(page)}
         print_json(facts)
     elif not quiet:
-        typer.echo(f"report of {file}: {output}, {len(page) / 1e3:,.0f} kB")
+        echo(f"report of {file}: {output}, {len(page) / 1e3:,.0f} kB")
 
 
 def _read(file: str) -> tuple[Saved, int | None]:
     """Return what is in a file, and the rows done if it is a checkpoint of a run."""
     state = read_state(file)
     if state.kind != KIND:
-        return named(state), None
-    rows_done: Any = state.meta["rows_done"]
-    return named(state.inner("model")), rows_done
+        return named(state, file), None
+    return named(state.inner("model"), file), state.count("rows_done")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from sksketch._disk import is_same, is_special
 from sksketch.arrays.namespace import find_device
-from sksketch.cli.app import INTERRUPTED
-from sksketch.cli.memory import exact_fits, largest_sketch, parse_size
+from sksketch.cli.memory import exact_fits, largest_sketch, parse_size, resident
 from sksketch.cli.options import Method, Rows, Run, Spread
+from sksketch.cli.printing import echo
 from sksketch.cli.saving import STDOUT
 from sksketch.cli.show import progress_bar, say
+from sksketch.cli.stopping import exit_code
 from sksketch.drive import Progress, fit_stream
 from sksketch.drive.dask import fit_dask_parts
 from sksketch.drive.shards import shard_template
@@ -78,7 +79,7 @@ def _reading(
 def keep_sources(rows: Rows, output: str) -> None:
     """Refuse to write the result over the rows that it comes from."""
     for source in rows.sources:
-        if os.path.exists(output) and os.path.exists(source) and os.path.samefile(output, source):
+        if output != STDOUT and is_same(output, source):
             raise typer.BadParameter(f"{output} holds the rows; give another name for the output")
 
 
@@ -107,9 +108,11 @@ def sketch_options(method: Method, source: RowSource) -> dict[str, Any]:
     if method.memory is not None:
         if size is not None:
             raise typer.BadParameter("give either --sketch-size or --memory, which picks it")
-        limit = parse_size(method.memory)
-        size = largest_sketch(limit, source.n_features, sparse=_is_sparse(source))
-        if key == "auto" and not exact_fits(limit, source.n_features):
+        limit, sparse, before = parse_size(method.memory), _is_sparse(source), resident()
+        # What the look at the rows has taken is there for reading them.
+        reading = source.spare_memory() - (resident() - before)
+        size = largest_sketch(limit, source.n_features, sparse=sparse, reading=reading)
+        if key == "auto" and not exact_fits(limit, source.n_features, reading=reading):
             key = "rfd"
     if key in RANDOM:
         shard = 0 if method.shards is not None else method.shard
@@ -145,9 +148,9 @@ def in_parts(
                 fit_dask_parts(model, source, parts, spread.dask, progress=bar)
             else:
                 fit_workers(model, source, parts, spread.workers or 1, progress=bar)
-    except KeyboardInterrupt:
-        typer.echo("sksketch: stopped and nothing saved", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    except KeyboardInterrupt as error:
+        echo("sksketch: stopped and nothing saved", err=True)
+        raise typer.Exit(exit_code(error)) from None
     return True
 
 
@@ -175,7 +178,7 @@ def stream(
     n_passes: int = 1,
     device: str | None = None,
 ) -> None:
-    """Stream the rows through a model; Ctrl-C says how to go on and ends the command.
+    """Stream the rows through a model; a signal to stop says how to go on and ends the command.
 
     ``progress`` takes the place of the bar.
     """
@@ -197,14 +200,14 @@ def stream(
                 n_passes=n_passes,
                 device=device,
             )
-    except KeyboardInterrupt:
-        typer.echo(_how_to_go_on(checkpoint), err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    except KeyboardInterrupt as error:
+        echo(_how_to_go_on(checkpoint), err=True)
+        raise typer.Exit(exit_code(error)) from None
 
 
 def checkpoint_of(run: Run) -> Path | None:
     """Return where the checkpoint is: as asked for, or beside the output."""
-    if run.checkpoint is not None or run.output == STDOUT:
+    if run.checkpoint is not None or run.output == STDOUT or is_special(run.output):
         return run.checkpoint
     return Path(f"{run.output}.checkpoint")
 
@@ -220,7 +223,7 @@ def _how_to_go_on(checkpoint: Path | None) -> str:
         return "sksketch: stopped and nothing saved; pass --checkpoint FILE to be able to go on"
     if not checkpoint.exists():
         return "sksketch: stopped before the first rows were done"
-    n_rows: Any = read_state(checkpoint).meta["rows_done"]
+    n_rows = read_state(checkpoint).count("rows_done")
     return (
         f"sksketch: stopped; {n_rows:,} rows are in {checkpoint}. Run the same command again to "
         "go on after them"

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import secrets
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+import typer
+
+from sksketch._disk import replacing
 from sksketch.exceptions import NotMergeableError
 from sksketch.loading import restore
-from sksketch.persistence import State, read_state, write_state
+from sksketch.persistence import State, dump, fitting, read_state, using, write_state
 from sksketch.sketches import Sketch
 
 STDOUT = "-"
@@ -32,13 +30,26 @@ class Saved(NamedTuple):
 
 def read(path: str | Path) -> Saved:
     """Read a file of any kind."""
-    return named(read_state(path))
+    return named(read_state(path), path)
 
 
-def named(state: State) -> Saved:
-    """Return what a state was taken from, with the names of its columns."""
+def named(state: State, path: str | Path) -> Saved:
+    """Return what a file's state was taken from, with the names of its columns."""
     names: Any = state.meta.get("feature_names")
-    return Saved(restore(state), None if names is None else json.loads(names))
+    with fitting(path):
+        return Saved(restore(state), None if names is None else _names_in(names))
+
+
+def _names_in(text: str) -> list[str]:
+    names = json.loads(text)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError("names of columns that are no list of texts")
+    return names
+
+
+def blaming(path: str | Path) -> AbstractContextManager[None]:
+    """Blame a saved file for what nobody has foreseen while a command uses it."""
+    return using(path, typer.TyperException, typer.Exit, typer.Abort)
 
 
 def read_merged(paths: Sequence[str | Path]) -> Saved:
@@ -59,21 +70,17 @@ def _with_file(merged: Saved, path: str | Path) -> Saved:
 
 def write(saved: Saved, output: str) -> None:
     """Save to a file, atomically, or put the bytes of the file on stdout."""
-    if output == STDOUT:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.sks"
-            write(saved, str(path))
-            with path.open("rb") as file:
-                shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-        return
     finished = getattr(saved.model, "finished_state", None)
     state = saved.model.state() if finished is None else finished()
     if isinstance(saved.model, Sketch) and saved.names is not None:
         # Sketches know no names; the file may, so that parts are not mixed up.
         meta = {**state.meta, "feature_names": json.dumps(saved.names)}
         state = State(state.kind, state.version, meta, state.arrays)
-    write_state(state, output)
+    if output == STDOUT:
+        dump(state, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    else:
+        write_state(state, output)
 
 
 @contextmanager
@@ -83,13 +90,5 @@ def opened(output: str) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = Path(os.path.realpath(output))
-    if not target.parent.is_dir() or target.is_dir():
-        raise OSError(errno.EINVAL, "cannot write here; give the name of a file", output)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("w+b") as file:
-            yield file
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(output) as file:
+        yield file

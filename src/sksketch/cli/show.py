@@ -11,7 +11,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -23,6 +22,7 @@ from rich.progress import (
 from rich.progress import Progress as ProgressBar
 
 from sksketch.cli.options import Run
+from sksketch.cli.printing import echo
 from sksketch.cli.saving import Saved
 from sksketch.drive import Progress
 from sksketch.estimators import StreamingRidge, StreamingRidgeCV
@@ -70,7 +70,7 @@ def progress_bar(shown: bool) -> Iterator[Progress]:
 def say(run: Run, message: str) -> None:
     """Put a note on stderr unless the user wants silence."""
     if not run.quiet:
-        typer.echo(message, err=True)
+        echo(message, err=True)
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def warnings_in_one_line() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        typer.echo(f"sksketch: warning: {warning.message}", err=True)
+        echo(f"sksketch: warning: {warning.message}", err=True)
 
 
 def print_model(saved: Saved, file: str, as_json: bool) -> None:
@@ -111,7 +111,9 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
         print_json(record | found)
         return
     print_facts(facts, as_json=False)
-    typer.echo(f"\n{certificate or 'nothing to certify: no rows yet'}")
+    echo()
+    for line in str(certificate or "nothing to certify: no rows yet").splitlines():
+        echo(line)
     if isinstance(model, StreamingRidge | StreamingRidgeCV):
         _print_coefficients(found, saved.names)
     elif found:
@@ -186,14 +188,15 @@ def _print_plain(saved: Saved, file: str, as_json: bool) -> None:
     intercepts = facts.pop("intercept", [])
     for name, value in facts.items():
         text = _shown(value)
-        typer.echo(f"{name:<20} {text}")
+        echo(f"{name:<20} {text}")
     if found.values is not None:
         quantity, values = found.values
-        typer.echo(f"\n{'number':<8} {quantity}")
+        echo()
+        echo(f"{'number':<8} {quantity}")
         for i, value in enumerate(values[:MOST_LINES]):
-            typer.echo(f"{i + 1:<8} {value:.6g}")
+            echo(f"{i + 1:<8} {value:.6g}")
         if len(values) > MOST_LINES:
-            typer.echo(f"... {len(values) - MOST_LINES} more")
+            echo(f"... {len(values) - MOST_LINES} more")
     _print_largest(found.largest, intercepts)
 
 
@@ -201,9 +204,10 @@ def _print_largest(largest: dict[str, dict[str, float]], intercepts: Any) -> Non
     """Print the intercept and the coefficients of largest size for each outcome."""
     for (outcome, entries), intercept in zip(largest.items(), intercepts, strict=False):
         width = max(map(len, ["intercept   ", *entries]))
-        typer.echo(f"\n{'for':<{width}} {outcome}")
+        echo()
+        echo(f"{'for':<{width}} {outcome}")
         for name, value in {"intercept": intercept, **entries}.items():
-            typer.echo(f"{name:<{width}} {value:.6g}")
+            echo(f"{name:<{width}} {value:.6g}")
 
 
 def _shown(value: Any) -> str:
@@ -213,26 +217,29 @@ def _shown(value: Any) -> str:
 
 
 def _print_components(found: dict[str, Any]) -> None:
-    typer.echo("\ncomponent     variance   share")
+    echo()
+    echo("component     variance   share")
     pairs = zip(found["explained_variance"], found["explained_variance_ratio"], strict=True)
     for number, (variance, share) in enumerate(pairs, start=1):
         if number > MOST_LINES:
-            typer.echo(f"... {len(found['explained_variance']) - MOST_LINES} more")
+            echo(f"... {len(found['explained_variance']) - MOST_LINES} more")
             break
-        typer.echo(f"{number:<9} {variance:>12.5g}  {share:>6.1%}")
+        echo(f"{number:<9} {variance:>12.5g}  {share:>6.1%}")
 
 
 def _print_coefficients(found: dict[str, Any], names: list[str] | None) -> None:
     for coef, intercept in zip(
         np.atleast_2d(found["coef"]), np.atleast_1d(found["intercept"]), strict=True
     ):
-        typer.echo(f"\nintercept    {intercept:.6g}")
+        echo()
+        echo(f"intercept    {intercept:.6g}")
         largest = np.argsort(-np.abs(coef), kind="stable")[:MOST_LINES]
         for i in largest:
-            typer.echo(f"{names[i] if names else f'column {i}':<12} {coef[i]:.6g}")
+            echo(f"{names[i] if names else f'column {i}':<12} {coef[i]:.6g}")
         if len(coef) > MOST_LINES:
-            typer.echo(f"... {len(coef) - MOST_LINES} smaller ones")
-    typer.echo(f"\ncoefficient error at most {found['coef_error_bound']:.3g} of their length")
+            echo(f"... {len(coef) - MOST_LINES} smaller ones")
+    echo()
+    echo(f"coefficient error at most {found['coef_error_bound']:.3g} of their length")
 
 
 def print_facts(facts: dict[str, Any], as_json: bool) -> None:
@@ -242,12 +249,12 @@ def print_facts(facts: dict[str, Any], as_json: bool) -> None:
         return
     for name, value in facts.items():
         text = f"{value:,}" if isinstance(value, int) else str(value or "unknown")
-        typer.echo(f"{name:<12} {text}")
+        echo(f"{name:<12} {text}")
 
 
 def print_json(record: dict[str, Any]) -> None:
     """Print one JSON object; an infinite bound is the text "inf"."""
-    typer.echo(json.dumps(_plain(record), allow_nan=False))
+    echo(json.dumps(_plain(record), allow_nan=False))
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from sksketch import plotting
 from sksketch.cli.options import Json
+from sksketch.cli.printing import echo
 from sksketch.cli.show import print_json, stage_bars
 from sksketch.sketches.certificate import rounded_down
 from sksketch.tour import Pass, TourReport, run_tour
@@ -46,9 +47,9 @@ def tour(
     try:
         _draw_tour(report, picture)
     except ImportError as error:
-        typer.echo(f"no picture: {error}", err=True)
+        echo(f"no picture: {error}", err=True)
     else:
-        typer.echo(f"picture: {picture}", err=as_json)
+        echo(f"picture: {picture}", err=as_json)
 
 
 def _print_tour(report: TourReport) -> None:

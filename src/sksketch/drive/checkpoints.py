@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from sksketch._disk import sweep
 from sksketch._typing import PathLike
 from sksketch.exceptions import StateFormatError
-from sksketch.persistence import State, read_state, sweep, write_state
+from sksketch.persistence import State, fitting, read_state, write_state
 from sksketch.sketches import Sketch
 
 KIND, VERSION = "checkpoint", 1
@@ -62,14 +63,19 @@ class Checkpoint:
             raise StateFormatError(f"{self.path!r} is from a newer release; upgrade sksketch")
         for what in ("estimator", "source"):
             mine = json.loads(getattr(self, f"_{what}"))
-            if (changed := difference(json.loads(meta[what]), mine)) is not None:
+            with fitting(self.path):
+                changed = difference(json.loads(meta[what]), mine)
+            if changed is not None:
                 raise ValueError(
                     f"cannot go on from the checkpoint {self.path!r}, because the {what} has "
                     f"changed: {changed}; {ADVICE}"
                 )
-        put(type(model).from_state(state.inner("model")), model)
-        self.n_written = int(meta["rows_done"])
-        return self.n_written
+        with fitting(self.path):
+            n_done = state.count("rows_done")
+            restored = type(model).from_state(state.inner("model"))
+        put(restored, model)
+        self.n_written = n_done
+        return n_done
 
 
 def put(restored: Any, model: Any) -> None:

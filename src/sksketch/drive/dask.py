@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import time
 import uuid
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from sksketch.drive import workers
@@ -28,6 +30,12 @@ from sksketch.sketches import Sketch
 from sksketch.streams import Part, RowSource
 
 __all__ = ["fit_dask", "is_dask", "lazily", "sketch_dask"]
+
+# Seconds that all workers may be gone, unless dask's setting says otherwise.
+NO_WORKERS = 300.0
+SETTING = "distributed.scheduler.no-workers-timeout"
+# Seconds between two looks whether something is done.
+POLL = 0.02
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Sketch)
@@ -74,6 +82,8 @@ def fit_dask(
     ------
     PartitionError
         A ValueError that begins with the number of the partition.
+    RuntimeError
+        If the cluster has lost all of its workers.
 
     Examples
     --------
@@ -86,7 +96,10 @@ def fit_dask(
     Notes
     -----
     What a lost worker had in hand is done again by another, as often as the setting
-    ``distributed.scheduler.allowed-failures`` says for each task.
+    ``distributed.scheduler.allowed-failures`` says for each task. If all workers are lost and none
+    comes back for five minutes, or for as long as ``distributed.scheduler.no-workers-timeout``
+    says, a RuntimeError ends the run. A cluster that has had no worker yet is waited for, with a
+    warning after the same time.
     """
     check_fan_in(fan_in)
     shard_template(estimator)
@@ -102,7 +115,7 @@ def fit_dask(
             leaves = [(learn_partition, sent, *blocks) for blocks in parts.blocks]
             return run.merged(type(estimator), leaves)
 
-        fit_parts(estimator, len(parts.blocks), learn, lambda n: first_rows(parts, n))
+        fit_parts(estimator, len(parts.blocks), learn, lambda n: first_rows(parts, n, run.computed))
     return estimator
 
 
@@ -232,14 +245,15 @@ class Run:
         self._report(self._n_done, self._n_rows)
 
     def _on_cluster(self, root: Any, tasks: list[Leaf]) -> Shard:
-        as_completed = _load_distributed().as_completed
         root_future, *counts = self._client.compute([root, *(task.count for task in tasks)])
         numbers = {future.key: index for index, future in enumerate(counts)}
         try:
-            for future in as_completed(counts):
+            for future in self._completed([root_future, *counts]):
+                number = numbers.get(future.key)
+                if number is None:
+                    continue
                 if future.status != "finished":
                     error = future.exception()
-                    number = numbers[future.key]
                     raise partition_error(number, len(tasks), _explained(error)) from error
                 self._add(future.result())
             shard: Shard = root_future.result()
@@ -248,6 +262,24 @@ class Run:
             # What is left has no use once one partition has failed.
             self._client.cancel([root_future, *counts])
             raise
+
+    def _completed(self, futures: list[Any]) -> Iterator[Any]:
+        """Give futures as they are done, as long as there is somebody to work on them."""
+        left = _load_distributed().as_completed(futures)
+        workers = Workers(self._client, patience(self._dask))
+        while not left.is_empty():
+            if left.has_ready():
+                yield from left.next_batch(block=False)
+            else:
+                workers.check()
+                time.sleep(POLL)
+
+    def computed(self, task: Any) -> Any:
+        """Return what a task gives."""
+        if self._client is None:
+            return task.compute()
+        (future,) = self._completed([self._client.compute(task)])
+        return future.result()
 
     def _locally(self, root: Any, tasks: list[Leaf]) -> Shard:
         from dask.callbacks import Callback
@@ -282,6 +314,48 @@ class Run:
                     task.shard.compute(scheduler="sync")
                 except Exception as again:  # noqa: BLE001  (whatever reading rows may raise)
                     raise partition_error(index, len(tasks), again) from error
+
+
+class Workers:
+    """Whether a cluster has any left; one that has lost all would be waited for without end.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    patience : float
+        Seconds without a worker.
+    """
+
+    def __init__(self, client: Any, patience: float) -> None:
+        self._client, self._patience = client, patience
+        self._looked = self._alone_since = time.monotonic()
+        self._seen = self._told = False
+
+    def check(self) -> None:
+        """Raise if all workers have been gone for too long; say once if none has come yet."""
+        now = time.monotonic()
+        if now - self._looked < min(1.0, self._patience / 4):
+            return
+        self._looked = now
+        if self._client.nthreads():
+            self._seen, self._alone_since = True, now
+        elif now - self._alone_since > self._patience:
+            gone = f"the cluster has had no worker for {self._patience:g} seconds"
+            if self._seen:
+                raise RuntimeError(
+                    f"{gone}, and those that it had are lost; start workers and run it again, or "
+                    f"be more patient with dask's setting {SETTING}"
+                )
+            if not self._told:
+                # One that is still waiting for its machines.
+                warnings.warn(f"{gone}; waiting for the first one", RuntimeWarning, stacklevel=2)
+                self._told = True
+
+
+def patience(dask: Any) -> float:
+    """Return the seconds that a run goes without a worker."""
+    given = dask.config.get(SETTING, None)
+    return NO_WORKERS if given is None else float(dask.utils.parse_timedelta(given))
 
 
 def ancestors(graph: Any, key: Any) -> set[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,7 +125,7 @@ def _joined(chunks: Any) -> Any:
     return chunks
 
 
-def first_rows(parts: Parts, n_rows: int) -> Any:
+def first_rows(parts: Parts, n_rows: int, compute: Callable[[Any], Any]) -> Any:
     """Return the first rows of the collection, for a pilot."""
     dask = load_dask()
     heads: list[Any] = []
@@ -133,7 +133,7 @@ def first_rows(parts: Parts, n_rows: int) -> Any:
         missing = n_rows - sum(head.shape[0] for head in heads)
         if missing <= 0:
             break
-        head = dask.delayed(_head, pure=False)(X, missing).compute()
+        head = compute(dask.delayed(_head, pure=False)(X, missing))
         if head.shape[0]:
             heads.append(head)
     if not heads:

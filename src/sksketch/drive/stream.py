@@ -14,6 +14,7 @@ import numpy as np
 from sksketch._typing import PathLike
 from sksketch.drive.checkpoints import Checkpoint, forget
 from sksketch.drive.progress import Callbacks, Progress, reporting
+from sksketch.persistence import using
 from sksketch.sketches import Sketch
 from sksketch.streams import Block, RowSource, open_rows
 from sksketch.streams.device import device_blocks
@@ -63,7 +64,8 @@ def fit_stream(
         The file stays when the run has ended; delete it once the result is saved.
     every : int, optional
         Rows between checkpoints; by default half a minute. One is also written when the run
-        ends, when the source fails and at Ctrl-C.
+        ends, when the source fails and at Ctrl-C, and at SIGTERM and SIGHUP if the program has
+        handlers for them that raise, as the command has.
     progress : bool or callable
         True writes one line to stderr. A callable gets the rows done and all rows, which is
         None where that is not known. Callbacks that scikit-learn's ``set_callbacks`` has set
@@ -149,6 +151,8 @@ class _Run:
         self._n_done = 0
         # Whether the model has all of the rows done and nothing of any other.
         self._whole = True
+        # The file that has given the model what it is, if one has.
+        self._resumed_from = keeper.path if keeper is not None and keeper.n_written else None
         self._due = time.monotonic() + PERIOD
 
     def all_rows(
@@ -183,14 +187,18 @@ class _Run:
         for step in self._steps:
             X = step.transform(X)
         self._whole = False
+        with nullcontext() if self._resumed_from is None else using(self._resumed_from):
+            self._give(X, y)
+        self._n_done += n_rows
+        self._whole = True
+
+    def _give(self, X: Any, y: Any) -> None:
         if isinstance(self._model, Sketch):
             self._model.update(X, **({} if y is None else {"targets": y}))
         elif y is None:
             self._model.partial_fit(X, **self._options)
         else:
             self._model.partial_fit(X, y, **self._options)
-        self._n_done += n_rows
-        self._whole = True
 
     def _save_if_due(self) -> None:
         if self._keeper is None:
@@ -208,40 +216,44 @@ class _Run:
 class _Interrupts:
     """Lets Ctrl-C wait until a block is learned from, so that what is left can be saved.
 
-    A second Ctrl-C does not wait. Outside of the main thread nothing is changed.
+    So do SIGTERM and SIGHUP where the program handles them. A second signal does not wait.
+    Outside of the main thread nothing is changed.
     """
 
     def __enter__(self) -> _Interrupts:
-        self._busy = self._pending = False
-        self._former: Any = None
+        self._busy = False
+        self._pending: tuple[int, Any] | None = None
+        self._former: dict[int, Any] = {}
         if threading.current_thread() is threading.main_thread():
-            former = signal.getsignal(signal.SIGINT)
-            if callable(former):
-                self._former = former
-                signal.signal(signal.SIGINT, self._handle)
+            for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+                number = getattr(signal, name, None)
+                former = None if number is None else signal.getsignal(number)
+                if number is not None and callable(former):
+                    self._former[number] = former
+                    signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *_error: object) -> None:
-        if self._former is not None:
-            signal.signal(signal.SIGINT, self._former)
+        for number, former in self._former.items():
+            signal.signal(number, former)
 
     def _handle(self, number: int, frame: Any) -> None:
-        if self._busy and not self._pending:
-            self._pending = True
+        if self._busy and self._pending is None:
+            self._pending = number, frame
         else:
-            self._former(number, frame)
+            self._former[number](number, frame)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the first Ctrl-C back until the end of the body."""
+        """Hold the first signal back until the end of the body."""
         self._busy = True
         try:
             yield
         finally:
             self._busy = False
-        if self._pending:
-            self._pending = False
-            raise KeyboardInterrupt
+        if self._pending is not None:
+            (number, frame), self._pending = self._pending, None
+            self._former[number](number, frame)
 
 
 def _parts(estimator: Any, with_checkpoint: bool) -> tuple[list[Any], Any]:

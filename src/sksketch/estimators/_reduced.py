@@ -28,6 +28,7 @@ from sksketch.estimators._checks import (
 from sksketch.estimators._reduction import check_reduction
 from sksketch.estimators.random_reduction import RandomReduction
 from sksketch.estimators.reduction import SubspaceReduction
+from sksketch.exceptions import StateFormatError
 from sksketch.learners.reduced import METHODS, SUBSPACE, ReducedModel, ReducedProblem
 from sksketch.learners.residual import Blocks, from_source, in_memory, projected
 from sksketch.persistence import State, write_state
@@ -341,6 +342,12 @@ class ReducedEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
             setattr(estimator, name, state.arrays[name])
         kind = SubspaceReduction if estimator.method in SUBSPACE else RandomReduction
         estimator.reduction_ = kind.from_state(state.inner("reduction"))
+        width = estimator.coef_.shape[-1]
+        if not width == estimator.n_features_in_ == estimator.reduction_.n_features_in_:
+            raise StateFormatError(
+                f"the reduction is of {estimator.reduction_.n_features_in_:,} columns and the "
+                f"model of {width:,}; save it again"
+            )
         estimator._restore(meta)
         return estimator
 

@@ -14,12 +14,15 @@ from sksketch._typing import Array, PathLike
 from sksketch.estimators._callbacks import CallbackSupport
 from sksketch.estimators._checks import checked_rows, host_rows, or_as_before, seed_of
 from sksketch.estimators._reduction import Reduction, check_reduction
-from sksketch.exceptions import NotMergeableError
+from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.learners.residual import Blocks
 from sksketch.learners.subspace import ColumnSample, LinearMap, RandomMap
 from sksketch.persistence import State, write_state
 from sksketch.sketches import make_sketch
 from sksketch.sketches.projection import Projection
+
+# Of a saved projection: more than so many have at least as many columns.
+MOST_COMPONENTS = 2**20
 
 
 class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
@@ -86,6 +89,7 @@ class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
         with or_as_before(self):
             self._validated(X, reset=True)
             self._begin(seed_of(self.random_state))
+            self._map()
         return self
 
     def _fit_blocks(self, blocks: Blocks) -> Self:
@@ -103,17 +107,22 @@ class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
 
     def _begin(self, seed: int) -> None:
         self.seed_ = seed
-        size, width = self.n_components, self.n_features_in_
-        if self.operator == "sample":
-            self._drawn: LinearMap = ColumnSample(size, width, seed)
-        else:
-            operator = make_sketch(self.operator, size, seed=seed)
-            assert isinstance(operator, Projection)
-            self._drawn = RandomMap(operator, width)
+        self._drawn: LinearMap | None = None
 
     def _map(self) -> LinearMap:
         check_is_fitted(self, "seed_")
+        if self._drawn is None:
+            # Of a saved one with the first rows: a small file may name any size.
+            self._drawn = self._draw()
         return self._drawn
+
+    def _draw(self) -> LinearMap:
+        size, width = self.n_components, self.n_features_in_
+        if self.operator == "sample":
+            return ColumnSample(size, width, self.seed_)
+        operator = make_sketch(self.operator, size, seed=self.seed_)
+        assert isinstance(operator, Projection)
+        return RandomMap(operator, width)
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         return checked_rows(self, host_rows(X), reset=reset)
@@ -169,7 +178,13 @@ class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
         start = "param."
         params = {name[len(start) :]: meta[name] for name in meta if name.startswith(start)}
         estimator = cls(**params)
-        estimator.n_features_in_ = meta["n_features_in"]
+        check_reduction(estimator.n_components, estimator.operator)
+        estimator.n_features_in_ = state.count("n_features_in")
+        if estimator.n_components > max(estimator.n_features_in_, MOST_COMPONENTS):
+            raise StateFormatError(
+                f"the file asks for {estimator.n_components:,} components of "
+                f"{estimator.n_features_in_:,} columns, which nobody draws; save it again"
+            )
         if "feature_names" in meta:
             names = json.loads(meta["feature_names"])
             estimator.feature_names_in_ = np.asarray(names, dtype=object)

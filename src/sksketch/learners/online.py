@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -262,15 +263,19 @@ class OjaNewton(_Unbuffered):
         super().__init__(loss=loss, initial_ridge=initial_ridge)
         self.sketch_size, self.width, self.seed = sketch_size, width, seed
         m = min(sketch_size, width)
-        start = stream(seed, "oja-son").standard_normal((width, m)) / math.sqrt(width)
-        # Orthonormal over all columns, met or not.
-        factor = np.linalg.cholesky(start.T @ start)
-        self._start = np.ascontiguousarray(np.linalg.solve(factor, start.T).T)
         self._rows = np.zeros((0, m + 1))
         self._F, self._inverse = np.eye(m), np.eye(m)
         self._eigenvalues, self._beta = np.zeros(m), np.zeros(m)
         # All that was multiplied into Z so far, for the start of columns that are met later.
         self._turn = np.eye(m)
+
+    @cached_property
+    def _start(self) -> Array:
+        """The random start of all columns, met or not, orthonormal; drawn when one is met."""
+        width, m = self.width, len(self._F)
+        start = stream(self.seed, "oja-son").standard_normal((width, m)) / math.sqrt(width)
+        factor = np.linalg.cholesky(start.T @ start)
+        return np.ascontiguousarray(np.linalg.solve(factor, start.T).T)
 
     def meet_columns(self, columns: Array, constant: bool) -> None:
         """Give the features of these columns their random start; a constant has none."""

@@ -131,7 +131,8 @@ class Vocabulary:
 
     def restore(self, columns: Array) -> None:
         """Give these columns the numbers that they had when `columns` listed them."""
-        self._index[:] = 0
+        # New, and not filled with zeros: those would take the memory of columns nobody has met.
+        self._index = np.zeros(self.width, np.int32)
         self._index[columns] = np.arange(len(columns), dtype=np.int32) + 1 + self.constant
         self._met = np.array(columns)
         self.size = len(columns) + self.constant

@@ -44,7 +44,7 @@ TEXT_FORMATS = ("csv", "svmlight", "vw")
 # What the libraries that parse files raise when the bytes are not what they expect.
 _PARSER_ERRORS = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
-    *(SyntaxError, TypeError, ValueError, BadZipFile, TokenError, zlib.error),
+    *(SyntaxError, SystemError, TypeError, ValueError, BadZipFile, TokenError, zlib.error),
 )
 
 
@@ -53,6 +53,7 @@ class TextBlock(NamedTuple):
 
     first_line: int
     text: bytes
+    file: Path | None = None
 
 
 def find_files(path: Any) -> list[Path]:
@@ -123,6 +124,15 @@ def fingerprint(files: list[Path]) -> list[list[Any]]:
     return [_facts(file) for file in files]
 
 
+def input_fingerprint(first: TextBlock | None) -> dict[str, Any]:
+    """Return what tells the standard input: a digest of its first block, or of all of a short one.
+
+    The block does not depend on how a pipe delivers it.
+    """
+    text = b"" if first is None else first.text
+    return {"kind": "standard input", "digest": hashlib.blake2b(text, digest_size=16).hexdigest()}
+
+
 def _facts(path: Path) -> list[Any]:
     about = path.stat()
     if path.is_dir():
@@ -160,7 +170,7 @@ def text_blocks(file: Path | None, quotes: bool = False) -> Iterator[TextBlock]:
         pending += chunk
         cut = _last_line_end(pending, quotes)
         if cut:
-            yield TextBlock(line, pending[:cut])
+            yield TextBlock(line, pending[:cut], file)
             line += pending.count(b"\n", 0, cut)
             pending = pending[cut:]
         elif len(pending) > LONGEST_LINE:
@@ -169,7 +179,7 @@ def text_blocks(file: Path | None, quotes: bool = False) -> Iterator[TextBlock]:
                 f"{LONGEST_LINE >> 20} MiB; check for a quote that is not closed"
             )
     if pending:
-        yield TextBlock(line, pending)
+        yield TextBlock(line, pending, file)
 
 
 def name_of(file: Path | None) -> str:

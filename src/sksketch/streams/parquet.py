@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sksketch.exceptions import SourceError
 from sksketch.streams.arrow import as_field, batch_rows, load_pyarrow
-from sksketch.streams.columns import XY, Choice, Layout
+from sksketch.streams.columns import TABLE_BYTES, XY, Choice, Layout
 from sksketch.streams.files import fingerprint
 from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Division, Piece, Place, Stretch, cut_piece
@@ -22,6 +22,9 @@ BUFFER_BYTES = 2**15
 # holds a page and twice the dictionary of each, unless that is even more.
 WHOLE_BYTES = 48 * 2**20
 MOST_WHOLE_BYTES = 128 * 2**20
+# With little memory: a row group that is decoded whole is held so often, as the last one, as
+# columns and as the next; columns that are decoded side by side for two row groups.
+WHOLE_COPIES, SIDE_COPIES = 3, 2
 CACHED_BYTES = 2 * 2**20
 PAGE_BYTES = 2**18
 
@@ -40,6 +43,8 @@ class ParquetReader:
 
     def __init__(self, files: list[Path], choice: Choice) -> None:
         self._files = files
+        # What decoding side by side takes, once there is little memory.
+        self._spared: int | None = None
         self._stretches: list[_Stretch] = []
         self.n_rows = 0
         for number, file in enumerate(files):
@@ -131,21 +136,36 @@ class ParquetReader:
 
     def _is_better_whole(self, opened: Any, groups: range) -> bool:
         """Say whether all rows of some row groups are to be decoded at once."""
-        found = [opened.metadata.row_group(group) for group in groups]
-        whole = sum(group.num_rows for group in found) * self._row_bytes
+        n_rows = sum(opened.metadata.row_group(group).num_rows for group in groups)
+        whole = n_rows * self._row_bytes
+        if self._spared is not None:
+            return bool(WHOLE_COPIES * whole <= max(TABLE_BYTES, self._spared))
         if whole <= WHOLE_BYTES:
             return True
+        return bool(whole <= min(self._bytes_side_by_side(opened, groups), MOST_WHOLE_BYTES))
+
+    def _bytes_side_by_side(self, opened: Any, groups: range) -> int:
+        """Return what it takes to decode all columns of some row groups side by side."""
         held = 0
-        for number, group in zip(groups, found, strict=True):
+        for number in groups:
             # Reading a row refuses a damaged column; only to look at one would end the process.
             next(opened.iter_batches(1, row_groups=[number], columns=self._names), None)
-            side_by_side = sum(
-                _bytes_to_decode(group.column(k))
-                for k in range(group.num_columns)
-                if group.column(k).path_in_schema in self._wanted
-            )
-            held = max(held, side_by_side)
-        return bool(whole <= min(held, MOST_WHOLE_BYTES))
+            group = opened.metadata.row_group(number)
+            columns = (group.column(k) for k in range(group.num_columns))
+            wanted = (c for c in columns if c.path_in_schema in self._wanted)
+            held = max(held, sum(map(_bytes_to_decode, wanted)))
+        return held
+
+    def spare(self) -> int:
+        """Read with as little memory as possible; return what that takes beside some blocks."""
+        longest = max(self._stretches, key=lambda stretch: stretch.n_rows, default=None)
+        if longest is None:
+            return 0
+        with _explained(longest.file):
+            opened = _open(longest.file)
+            self._spared = SIDE_COPIES * self._bytes_side_by_side(opened, longest.groups)
+        self.ahead = BLOCKS_AHEAD
+        return min(self._spared, WHOLE_COPIES * longest.n_rows * self._row_bytes)
 
     def _side_by_side(self, opened: Any, stretch: _Stretch, label: str) -> Iterator[XY]:
         """Decode all columns of a block, then the next block."""

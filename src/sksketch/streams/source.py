@@ -89,6 +89,14 @@ class Divisible(Protocol):
         """Return where the rows can be cut."""
 
 
+@runtime_checkable
+class Sparing(Protocol):
+    """A reader that can do with less memory, if it is told to."""
+
+    def spare(self) -> int:
+        """Read with as little memory as possible; return what that takes beside some blocks."""
+
+
 class _Between:
     """Some rows of another reader."""
 
@@ -209,6 +217,10 @@ class RowSource:
         source = copy.copy(self)
         source.missing = UNCHECKED if self.missing == "error" else self.missing
         return source
+
+    def spare_memory(self) -> int:
+        """Read with as little memory as possible; return the bytes it takes beside some blocks."""
+        return self._reader.spare() if isinstance(self._reader, Sparing) else 0
 
     def between(self, start: int, stop: int) -> RowSource:
         """Return the rows from ``start`` up to ``stop`` as a source of their own."""

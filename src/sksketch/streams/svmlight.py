@@ -17,6 +17,7 @@ from sksketch.streams.files import (
     INPUT_IS_READ,
     TextBlock,
     fingerprint,
+    input_fingerprint,
     line_of_row,
     name_of,
     text_blocks,
@@ -72,6 +73,7 @@ class SvmlightReader:
         if files is None or n_features is not None:
             self._blocks = text_blocks(files[0] if files else None)
             self._first = next(self._blocks, None)
+            self._input = input_fingerprint(self._first)
             smallest = self._look(
                 [self._first] if self._first else [], files[0] if files else None
             )[1]
@@ -143,7 +145,7 @@ class SvmlightReader:
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""
         if self._files is None:
-            return {"kind": "standard input"}
+            return self._input
         return {"kind": "svmlight", "base": self._base, "files": fingerprint(self._files)}
 
 

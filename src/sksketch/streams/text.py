@@ -13,10 +13,19 @@ import numpy as np
 from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.arrow import as_field, batch_rows, load_pyarrow
 from sksketch.streams.columns import Choice, Field, Layout
-from sksketch.streams.files import INPUT_IS_READ, TextBlock, fingerprint, name_of, text_blocks
+from sksketch.streams.files import (
+    INPUT_IS_READ,
+    TextBlock,
+    fingerprint,
+    input_fingerprint,
+    name_of,
+    text_blocks,
+)
 from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Division, Piece, Stretch, skip_rows
 
+# Bytes that are no UTF-8 are kept as they are, to be refused where they would be a name.
+NOT_UTF8 = "surrogateescape"
 # What stands for a missing value in a column of numbers.
 NO_VALUE = ("", "NA", "N/A", "n/a", "#N/A", "#NA", "NaN", "nan", "-nan", "NULL", "null")
 
@@ -43,7 +52,8 @@ class CsvReader:
             raise SourceError(f"{name_of(first)}: the file is empty; give one with rows")
         head = self._first_row(block)
         self._header = _has_header(head, name_of(first)) if header is None else header
-        self._names = head if self._header else [str(i) for i in range(len(head))]
+        names = _as_names(head, first) if self._header else [str(i) for i in range(len(head))]
+        self._names = names
         if len(set(self._names)) < len(head):
             raise SourceError(
                 f"{name_of(first)}, line 1: two columns have the same name; rename one"
@@ -77,8 +87,9 @@ class CsvReader:
             block = next(blocks, None)
             if block is None:
                 raise SourceError(f"{file}: the file is empty; leave it out")
-            names = self._first_row(block) if self._header else self._names
-            lost = [f.name for f in self._reads() if f.name not in names]
+            names = _as_names(self._first_row(block), file) if self._header else self._names
+            known = set(names)
+            lost = [f.name for f in self._reads() if f.name not in known]
             if lost:
                 raise SourceError(
                     f"{file}, line 1: there is no column {lost[0]!r}, which {files[0]} has; give "
@@ -126,9 +137,13 @@ class CsvReader:
     def _read_csv(self, block: TextBlock, names: list[str], convert: Any) -> Any:
         pa = load_pyarrow()
         return pa.csv.read_csv(
-            pa.BufferReader(block.text),
+            pa.BufferReader(_in_arrow(block.text)),
             read_options=pa.csv.ReadOptions(
-                column_names=names, skip_rows=self._skipped(block), use_threads=True
+                column_names=names,
+                skip_rows=self._skipped(block),
+                use_threads=True,
+                # No row may be cut, however long it is.
+                block_size=len(block.text),
             ),
             parse_options=pa.csv.ParseOptions(
                 delimiter=self._delimiter,
@@ -149,12 +164,19 @@ class CsvReader:
         return [self._fields[i] for i in self._layout.reads]
 
     def _rows(self, block: TextBlock) -> Iterator[tuple[int, list[str]]]:
-        """Give every row of a block with its last line, slowly."""
+        """Give every row of a block with its last line, slowly; bytes that are no text stay."""
         raw = io.BytesIO(block.text)
-        text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="replace", newline="")
+        text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors=NOT_UTF8, newline="")
         rows = csv.reader(text, delimiter=self._delimiter)
-        for row in rows:
-            yield block.first_line + rows.line_num - 1, row
+        try:
+            for row in rows:
+                yield block.first_line + rows.line_num - 1, row
+        except csv.Error as error:
+            line = block.first_line + rows.line_num - 1
+            raise SourceError(
+                f"{name_of(block.file)}, about line {line}: {error}; check for a quote that is "
+                "not closed"
+            ) from None
 
     def _first_row(self, block: TextBlock) -> list[str]:
         return next((row for _, row in self._rows(block) if row), [])
@@ -225,8 +247,32 @@ class CsvReader:
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""
         if self._files is None:
-            return {"kind": "standard input"}
+            return input_fingerprint(self._pending)
         return {"kind": "csv", "files": fingerprint(self._files)}
+
+
+def _as_names(row: list[str], file: Path | None) -> list[str]:
+    """Return the names of the columns, if they can be read."""
+    for name in row:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise SourceError(
+                f"{name_of(file)}, line 1: the name {name.encode(errors=NOT_UTF8)[:40]!r} is not "
+                "UTF-8; convert the file, such as by iconv -f latin1 -t utf-8"
+            ) from None
+    return row
+
+
+def _in_arrow(text: bytes) -> Any:
+    """Return the text in Arrow's own memory.
+
+    Its threads let go of the memory a moment later than they give the rows. To give bytes back to
+    Python they would need the interpreter, which may be on its way down by then.
+    """
+    buffer = load_pyarrow().allocate_buffer(len(text))
+    memoryview(buffer).cast("B")[:] = text
+    return buffer
 
 
 def _has_header(row: list[str], where: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from sksketch.streams.files import (
     INPUT_IS_READ,
     TextBlock,
     fingerprint,
+    input_fingerprint,
     line_of_row,
     name_of,
     text_blocks,
@@ -69,19 +71,27 @@ class VwReader:
                 f"n_features is {n_features}; names are hashed to a power of two of them, such "
                 f"as {N_FEATURES}"
             )
-        self._files, self._is_read = files, False
+        self._files = files
+        self._blocks: Iterator[TextBlock] | None = None
+        if files is None:
+            blocks = text_blocks(None)
+            first = next(blocks, None)
+            self._input = input_fingerprint(first)
+            self._blocks = blocks if first is None else chain([first], blocks)
         self._dtype = np.dtype(np.float64 if choice.dtype is None else choice.dtype)
 
     def read(self, start_row: int) -> Iterator[Piece]:
         """Give the rows after the first ``start_row``, by reading from the start."""
-        if self._files is None and self._is_read:
+        if self._files is not None:
+            pieces = (p for file in self._files for p in self._pieces(text_blocks(file), file))
+            return skip_rows(pieces, start_row)
+        if self._blocks is None:
             raise StreamExhaustedError(INPUT_IS_READ)
-        self._is_read = True
-        files: list[Path | None] = [None] if self._files is None else [*self._files]
-        return skip_rows((piece for file in files for piece in self._pieces(file)), start_row)
+        blocks, self._blocks = self._blocks, None
+        return skip_rows(self._pieces(blocks, None), start_row)
 
-    def _pieces(self, file: Path | None) -> Iterator[Piece]:
-        for block in text_blocks(file):
+    def _pieces(self, blocks: Iterator[TextBlock], file: Path | None) -> Iterator[Piece]:
+        for block in blocks:
             labels, indptr, indices, data = parse(block, self.n_features, file)
 
             def place(i: int, block: TextBlock = block) -> str:
@@ -100,7 +110,7 @@ class VwReader:
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""
         if self._files is None:
-            return {"kind": "standard input"}
+            return self._input
         return {"kind": "vw", "files": fingerprint(self._files)}
 
 

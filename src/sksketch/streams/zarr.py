@@ -51,7 +51,10 @@ class ZarrReader:
             annotated = not _is_array(node) and "X" in node
             self._rows = node["X"] if annotated else node
             self._dense = _is_array(self._rows)
+            self._refuse_code(self._rows)
             self.n_rows, width = self._shape()
+            if annotated and "var" in node:
+                self._refuse_code(node["var"])
             names = _names(node, "var") if annotated else None
             if isinstance(target, str):
                 self._y, self.target_names = self._annotation(node, target), [target]
@@ -75,6 +78,16 @@ class ZarrReader:
     def _blamed(self, start: int = 0, stop: int = 0) -> AbstractContextManager[None]:
         where = f"{self._where}, rows {start} to {stop}" if stop else self._where
         return blamed(where, "damaged or not a Zarr store", "check the path or write it again")
+
+    def _refuse_code(self, node: Any) -> None:
+        """Refuse an array, or a group of them, that would have to be unpickled, before it is."""
+        arrays = [node] if _is_array(node) else [array for _, array in node.arrays()]
+        for array in arrays:
+            if any("pickle" in name for name in _codecs(array.metadata.to_dict())):
+                raise SourceError(
+                    f"{self._where}: the array {array.path or '/'!r} is pickled, which may run any "
+                    "code; write it as numbers or text"
+                )
 
     def _shape(self) -> tuple[int, int]:
         if self._dense:
@@ -103,6 +116,7 @@ class ZarrReader:
         if _is_array(node) or path not in node:
             raise SourceError(f"{self._where} has no target {name!r}; give an annotation in obs")
         values = node[path]
+        self._refuse_code(values)
         if not _is_array(values) or values.dtype.kind not in "biuf":
             raise SourceError(
                 f"{self._where}: target {name!r} is not numeric; store its codes as numbers"
@@ -185,6 +199,18 @@ def _open(path: Path) -> Any:
 
 def _is_array(node: Any) -> bool:
     return isinstance(node, load_zarr().Array)
+
+
+def _codecs(metadata: Any) -> Iterator[str]:
+    """Give the names of all codecs in an array's metadata, however deep."""
+    if isinstance(metadata, dict):
+        for key, value in metadata.items():
+            if key in ("id", "name") and isinstance(value, str):
+                yield value
+            yield from _codecs(value)
+    elif isinstance(metadata, list | tuple):
+        for value in metadata:
+            yield from _codecs(value)
 
 
 def _names(node: Any, frame: str) -> list[str] | None:

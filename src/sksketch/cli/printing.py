@@ -1,0 +1,28 @@
+"""Lines of text that a terminal shows and does not obey."""
+
+from __future__ import annotations
+
+import sys
+
+
+def printable(text: str) -> str:
+    r"""Return one line of text; what is no character to be seen is as Python would write it.
+
+    Names of columns, files and categories come from whoever wrote the file.
+
+    >>> print(printable("größe \x1b[2J\n"))
+    größe \x1b[2J\n
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def echo(text: str = "", *, err: bool = False) -> None:
+    """Print one line."""
+    file = sys.stderr if err else sys.stdout
+    if file is None:
+        # Closed by whoever started the command.
+        return
+    file.write(f"{printable(text)}\n")
+    file.flush()
