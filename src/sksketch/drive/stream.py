@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
