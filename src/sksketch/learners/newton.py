@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.kernels import layout, online_kernels
 from sksketch.arrays.linalg import aligned_empty
+from sksketch.arrays.threads import one_blas_thread
 from sksketch.exceptions import StateFormatError
 from sksketch.learners import learner as base
 from sksketch.learners.learner import OnlineLearner, loss_meta, loss_of
@@ -23,6 +25,8 @@ from sksketch.sketches.shrinkage import n_reduced
 FEWEST_VERSIONS, MOST_VERSIONS = 256, 4096
 TABLE_BYTES = 16 << 20
 FEWEST_CACHED = 1024
+# Rows above which the compiled loops leave a shrink to LAPACK.
+OWN_EIGEN_ROWS = 100
 AGAIN = "take another copy of the file or save it again"
 
 
@@ -101,10 +105,15 @@ class SketchedNewton(OnlineLearner):
 
     def learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:
         """Learn from rows; return the raw score of each before it was learned from."""
+        # Large buffers are shrunk by LAPACK.
+        with one_blas_thread() if self.buffer_rows > OWN_EIGEN_ROWS else nullcontext():
+            return self._learn(rows, n_known, targets, weights)
+
+    def _learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:
         self._rows = grown(self._rows, n_known)
         self._place = grown(self._place, n_known, -1)
         scores = np.empty(len(rows))
-        longest = int(np.diff(rows.indptr).max(initial=0))
+        longest = int((rows.indptr[1:] - rows.indptr[:-1]).max(initial=0))
         n_pending = (self.buffer_rows - self._ell) * longest
         self._pend_slot = grown(self._pend_slot, self._pend_start.max() + n_pending)
         self._pend_value = grown(self._pend_value, len(self._pend_slot))
@@ -144,9 +153,17 @@ class SketchedNewton(OnlineLearner):
             )
             self._enlarge_buffer()
             if done == len(rows):
+                self._require_finite(len(rows))
                 return scores
             if len(self._K) == n_buffer:
                 self._enlarge_cache(longest)
+
+    def _require_finite(self, n_rows: int) -> None:
+        # Whatever else goes wrong is soon in |w|^2, which every step moves.
+        last = self._counters.item(layout.USED) - 1
+        K = self._K
+        curvature = float(K.trace()) if n_rows > 1 else K.item(0) + K.item(last, last)
+        self._look(self._sums, curvature, self._u.item(last))
 
     @property
     def _first_reduced(self) -> int:
