@@ -6,7 +6,7 @@ import copy
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import attrgetter, gt
 from typing import Any, ClassVar, Self
@@ -25,6 +25,7 @@ from sksketch.drive.progress import Callbacks
 from sksketch.estimators._callbacks import CallbackSupport
 from sksketch.estimators._checks import as_text, from_text, host_rows
 from sksketch.estimators._names import NamedColumns
+from sksketch.estimators._one_row import RowByRow
 from sksketch.estimators._online_checks import (
     check_params,
     check_size,
@@ -45,7 +46,7 @@ LEAP = 2.0
 is_strained = attrgetter("strained")
 
 
-class OnlineEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
+class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
     """An estimator that owns one online learner for each output, and numbers their features."""
 
     kind: ClassVar[str]
@@ -208,59 +209,6 @@ class OnlineEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
             if vocabulary is not None:
                 vocabulary.forget(*known)
             raise
-
-    # Rows as they come
-
-    def _row(self, x: Any, *, grow: bool) -> Any:
-        """Return one checked row, from a dictionary of names or a sequence of numbers."""
-        if isinstance(x, Mapping):
-            row = self._named_row(x, grow)
-        else:
-            row = np.reshape(np.asarray(x, dtype=np.float64), (1, -1))
-            if not np.isfinite(row).all():
-                raise ValueError("the row has a value that is NaN or infinite; give finite numbers")
-            if hasattr(self, "learners_") and row.shape[1] != self.n_features_in_:
-                raise ValueError(
-                    f"the row has {row.shape[1]} values, expected {self.n_features_in_}"
-                )
-        return row
-
-    def _named_row(self, x: Mapping[Any, Any], grow: bool) -> Any:
-        if not hasattr(self, "learners_"):
-            self._names = NamedColumns(self.hash_size)
-        if self._names is not None:
-            return self._names.row(x, grow=grow)
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            raise ValueError(
-                "got a row with names, but the estimator has learned from columns without names; "
-                "give a sequence of numbers"
-            )
-        columns = NamedColumns.of(names)
-        if (missing := next((name for name in x if name not in columns), None)) is not None:
-            raise ValueError(f"there is no column {missing!r}; it has {list(names)[:5]}")
-        return columns.row(x, grow=False)
-
-    def _meet(self, x: Any, begin: Callable[[int], None]) -> Any:
-        """Return one row to learn from, with room for its columns; ``begin`` if it is the first."""
-        first = not hasattr(self, "learners_")
-        row = self._row(x, grow=True)
-        if first:
-            names = self.__dict__.get("_names")
-            self._check_params()
-            begin(row.shape[1])
-            self._names = names
-        elif row.shape[1] > self.n_features_in_:
-            if any(isinstance(learner, OjaNewton) for learner in self.learners_):
-                raise ValueError("method 'oja' needs all columns at the start; pass hash_size")
-            self._vocabulary.widen(row.shape[1])
-        self.n_features_in_ = row.shape[1]
-        return row
-
-    def _scores_of_one(self, x: Any) -> Array:
-        """Return the raw scores of one row, at the cost of its own features."""
-        features, values = self._vocabulary.known(self._row(x, grow=False))
-        return np.array([[values @ learner.weights(features) for learner in self.learners_]])
 
     # Answers
 
