@@ -14,7 +14,8 @@ import sksketch
 from robustness import everyone
 
 N_ROWS, WIDTH = 400, 6
-SIZES = [10.0**k for k in range(2, 301)]
+# Powers of ten: most where something happens.
+ALL = (*range(2, 80, 2), *range(90, 301, 30))
 PLACES = ("entry", "row", "target", "weight", "tiny start", "all rows")
 MOMENTS = ("first block", "later block", "one row")
 OPTIONS = {
@@ -97,9 +98,9 @@ def _all(model: Any) -> list[Any]:
     return [dict(state.meta), dict(state.arrays)]
 
 
-def trials(n_sizes: str):
-    """Give every method, place and moment with so many sizes, evenly over all powers of ten."""
-    sizes = SIZES[:: max(1, len(SIZES) // int(n_sizes))]
+def trials(*powers: str):
+    """Give every method, place and moment with outliers of these powers of ten, or all."""
+    sizes = [10.0 ** int(power) for power in powers or ALL]
     cases = itertools.product(OPTIONS, everyone.METHODS, PLACES, MOMENTS, sizes)
     for seed, (kind, method, place, moment, size) in enumerate(cases):
         if kind == "Classifier" and place == "target":
