@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test soak torture package lint bench bench-quick reproduce reproduce-quick docs clean
+.PHONY: help tour test soak boundscheck torture package lint bench bench-quick reproduce reproduce-quick docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,11 @@ test: $(VENV)/dev.stamp ## run the tests, the doctests and the example of the RE
 
 soak: $(VENV)/dev.stamp ## the robustness tests in full: damaged files, kills, ten million rows
 	@SKSKETCH_SOAK=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile tests/robustness
+
+boundscheck: $(VENV)/dev.stamp ## the tests of compiled loops, with every index of an array looked at
+	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest -q -n auto --dist loadfile tests/arrays/test_kernels.py \
+	  tests/arrays/test_dual_kernels.py tests/estimators/test_newton_equals_reference.py
 
 torture: $(VENV)/dev.stamp ## 100,000 streams built to break a certificate, and a table of every kind of bound
 	@PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m _support.torture_run --streams 100000 --seed 0

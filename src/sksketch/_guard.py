@@ -12,8 +12,9 @@ import functools
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from threading import get_ident
 from types import FunctionType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -31,12 +32,16 @@ WRITERS = frozenset(
 
 # The thread that changes each object now. Not a lock inside of the object, which copies and
 # pickles would have to leave out.
-_writing: dict[int, list[int]] = {}
+_writing: dict[int, tuple[int]] = {}
+_one_thread = one_blas_thread()
 _local = threading.local()
 
 
 class Guarded:
     """Puts a door before every public method, property and ``from_state`` of its subclasses."""
+
+    # Learning row by row is so short that the limit is set where BLAS is called, which is rare.
+    _learns_with_blas: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         for name, member in list(vars(cls).items()):
@@ -71,17 +76,20 @@ def writes(method: Callable[..., Any]) -> Any:
 
     @functools.wraps(method)
     def door(self: Any, *args: Any, **options: Any) -> Any:
-        mine = [threading.get_ident()]
+        key, mine = id(self), (get_ident(),)
         # Atomic: of two threads that come at once, one finds the entry of the other.
-        found = _writing.setdefault(id(self), mine)
-        if found[0] != mine[0]:
-            _refuse(self)
+        found = _writing.setdefault(key, mine)
+        if found is not mine:
+            if found != mine:
+                _refuse(self)
+            return method(self, *args, **options)
         try:
-            with one_blas_thread():
+            if not self._learns_with_blas:
+                return method(self, *args, **options)
+            with _one_thread:
                 return method(self, *args, **options)
         finally:
-            if found is mine:
-                del _writing[id(self)]
+            del _writing[key]
 
     return door
 
@@ -91,10 +99,12 @@ def reads(method: Callable[..., Any]) -> Any:
 
     @functools.wraps(method)
     def door(self: Any, *args: Any, **options: Any) -> Any:
-        refuse_if_written(self)
-        with one_blas_thread():
+        if id(self) in _writing:
+            refuse_if_written(self)
+        with _one_thread:
             answer = method(self, *args, **options)
-        refuse_if_written(self)
+        if id(self) in _writing:
+            refuse_if_written(self)
         return answer
 
     return door
@@ -102,8 +112,7 @@ def reads(method: Callable[..., Any]) -> Any:
 
 def refuse_if_written(target: Any) -> None:
     """Raise if another thread is changing an object."""
-    found = _writing.get(id(target))
-    if found is not None and found[0] != threading.get_ident():
+    if _writing.get(id(target), (get_ident(),)) != (get_ident(),):
         _refuse(target)
 
 

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 import sksketch
 from robustness import abuse, bits, children, everyone
 from robustness.conftest import FULL
-from sksketch.arrays.threads import one_blas_thread
+from sksketch.arrays.threads import blas_libraries, one_blas_thread
 
 pytestmark = everyone.QUIET
 
@@ -115,7 +115,7 @@ def test_any_process(full, tmp_path, tally):
 
 def test_the_limit_of_threads_is_lifted_again():
     def now():
-        return [lib.num_threads for lib in bits_libraries()]
+        return [n_threads() for _, n_threads in blas_libraries()]
 
     with threadpool_limits(2, user_api="blas"):
         before = now()
@@ -126,9 +126,3 @@ def test_the_limit_of_threads_is_lifted_again():
         with one_blas_thread(), one_blas_thread():
             assert set(now()) <= {1}
         assert now() == before
-
-
-def bits_libraries():
-    from sksketch.arrays.threads import _libraries
-
-    return _libraries("blas")

@@ -11,6 +11,9 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+# A name with its column takes some 360 bytes, and what was learned of it about as much again.
+MOST_NAMES, SHARED = 1 << 18, 1 << 16
+
 
 class NamedColumns:
     """Turns a dictionary of names and numbers into one sparse row.
@@ -18,8 +21,9 @@ class NamedColumns:
     Parameters
     ----------
     size : int or None
-        None gives every new name the next column. A number hashes the names to that many
-        columns, which then never grow.
+        None gives every new name the next column, up to 2^18 names; all later ones share 2^16
+        more columns by their hash. A number hashes the names to that many columns, which then
+        never grow.
 
     Examples
     --------
@@ -33,12 +37,14 @@ class NamedColumns:
     def __init__(self, size: int | None = None) -> None:
         self.size = size
         self._columns: dict[str, int] = {}
+        self._most_names = MOST_NAMES
 
     @classmethod
     def of(cls, names: Iterable[Any]) -> Self:
-        """Return the columns of these names, in their order."""
+        """Return the columns of these names, in their order; there are no others."""
         columns = cls()
         columns._columns = {str(name): i for i, name in enumerate(names)}
+        columns._most_names = len(columns._columns) + 1
         return columns
 
     def __contains__(self, name: Any) -> bool:
@@ -48,12 +54,16 @@ class NamedColumns:
     @property
     def width(self) -> int:
         """Columns so far."""
-        return len(self._columns) if self.size is None else self.size
+        if self.size is not None:
+            return self.size
+        n_names = len(self._columns)
+        return n_names if n_names < self._most_names else n_names + SHARED
 
     @property
     def names(self) -> list[str] | None:
-        """Names in the order of their columns; None if they are hashed."""
-        return list(self._columns) if self.size is None else None
+        """Names in the order of their columns; None if some are hashed."""
+        whole = self.size is None and len(self._columns) < self._most_names
+        return list(self._columns) if whole else None
 
     def row(self, x: Mapping[Any, Any], *, grow: bool = True) -> Any:
         """Return one row; a name that is new is left out unless columns may ``grow``."""
@@ -76,15 +86,18 @@ class NamedColumns:
 
     def forget(self, width: int) -> None:
         """Leave out all names but the first ones."""
-        if self.size is None:
+        if self.size is None and len(self._columns) > width:
             self._columns = dict(list(self._columns.items())[:width])
 
     def _column(self, name: str, grow: bool) -> int | None:
         if self.size is not None:
             return zlib.crc32(name.encode()) % self.size
-        if grow:
-            return self._columns.setdefault(name, len(self._columns))
-        return self._columns.get(name)
+        column = self._columns.get(name)
+        if column is None and len(self._columns) >= self._most_names:
+            return len(self._columns) + zlib.crc32(name.encode()) % SHARED
+        if column is None and grow:
+            column = self._columns[name] = len(self._columns)
+        return column
 
     def as_text(self) -> str:
         """Return all it is as JSON."""
@@ -94,6 +107,6 @@ class NamedColumns:
     def from_text(cls, text: str) -> NamedColumns:
         """Build it again from what `as_text` gave."""
         facts = json.loads(text)
-        columns = cls.of(facts["names"])
-        columns.size = facts["size"]
+        columns = cls(facts["size"])
+        columns._columns = {name: i for i, name in enumerate(facts["names"])}
         return columns

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import attrgetter, gt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,30 +25,39 @@ from sksketch.drive.progress import Callbacks
 from sksketch.estimators._callbacks import CallbackSupport
 from sksketch.estimators._checks import as_text, from_text, host_rows
 from sksketch.estimators._names import NamedColumns
+from sksketch.estimators._one_row import RowByRow
 from sksketch.estimators._online_checks import (
     check_params,
     check_size,
     checked_weights,
+    largest_of,
     need_no_check,
 )
 from sksketch.exceptions import NotMergeableError
 from sksketch.learners.catalog import load_learner, new_learner
-from sksketch.learners.learner import OnlineLearner
+from sksketch.learners.learner import NOT_FINITE, OnlineLearner
 from sksketch.learners.losses import Loss
 from sksketch.learners.online import OjaNewton
 from sksketch.learners.vocabulary import Vocabulary
 from sksketch.persistence import State, write_state
 
+# Rows, targets and weights are expected to be so many times as large as those before.
+LEAP = 2.0
+is_strained = attrgetter("strained")
 
-class OnlineEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
+
+class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
     """An estimator that owns one online learner for each output, and numbers their features."""
 
     kind: ClassVar[str]
     version: ClassVar[int] = 1
+    _learns_with_blas = False
     _losses: ClassVar[tuple[str, ...]]
     n_features_in_: int
     feature_names_in_: Array
     learners_: list[OnlineLearner]
+    # The largest entry, target and weight that are no surprise; None before the first.
+    _expected: tuple[float, ...] | None = (0.0, 0.0, 0.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -73,6 +85,7 @@ class OnlineEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
         self._n_rows, self._error_sum = 0, 0.0
         self._names: NamedColumns | None = None
         self._answers: dict[str, Any] = {}
+        self._expected = None
 
     def _new_learner(self, width: int) -> OnlineLearner:
         p = self.get_params(deep=False)
@@ -97,7 +110,20 @@ class OnlineEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
         check_params(self.get_params(deep=False), self._losses)
 
     def _learn(self, X: Any, y: Any, columns: Array, weights: Array) -> Array:
-        """Learn from checked rows; return the scores that they had before."""
+        """Learn from checked rows; return the scores that they had before.
+
+        Numbers larger than expected, or any where a learner is strained, may leave it with some
+        that are not finite. They are learned from by copies, so that `_or_as_before` has the
+        former learners to go back to.
+        """
+        largest = check_size(X), self._largest_target(columns), largest_of(weights)
+        if self._expected is None:
+            # At first there is nothing to go back to.
+            self._expected = tuple(LEAP * number for number in largest)
+        elif any(map(gt, largest, self._expected)) or any(map(is_strained, self.learners_)):
+            self.learners_ = copy.deepcopy(self.learners_)
+            pairs = zip(largest, self._expected, strict=True)
+            self._expected = tuple(max(LEAP * new, old) for new, old in pairs)
         scores = np.empty((X.shape[0], len(self.learners_)))
         for part, rows in self._vocabulary.blocks(X):
             for k, learner in enumerate(self.learners_):
@@ -105,14 +131,20 @@ class OnlineEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
                     learner.meet_columns(self._vocabulary.columns(), self._vocabulary.constant)
                 targets = np.ascontiguousarray(columns[part, k])
                 scores[part, k] = learner.learn(rows, self._vocabulary.size, targets, weights[part])
-        counted = weights > 0
-        self._n_rows += int(counted.sum())
-        # One after the other, so that no order of summation depends on the blocks.
-        self._error_sum = float(
-            np.add.accumulate(np.append(self._error_sum, self._errors(scores, y)[counted]))[-1]
-        )
+        errors = self._errors(scores, y)[weights > 0]
+        self._n_rows += len(errors)
+        if len(errors):
+            # One after the other, so that no order of summation depends on the blocks.
+            errors[0] += self._error_sum
+            self._error_sum = float(np.add.accumulate(errors)[-1])
+        if not math.isfinite(self._error_sum):
+            raise ValueError(NOT_FINITE)
         self._answers = {}
         return scores
+
+    def _largest_target(self, columns: Array) -> float:
+        """Return the size of the largest target: labels are 1 and -1."""
+        return 1.0
 
     def _take(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Array:
         if is_dask(X):
@@ -140,7 +172,6 @@ class OnlineEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
                 reset=reset,
                 **self._y_options,
             )
-            check_size(X)
         weights = checked_weights(sample_weight, X.shape[0])
         targets = self._targets(y, reset)
         return laid_out(X), laid_out(targets), y, self._weighted(y, weights)
@@ -165,8 +196,9 @@ class OnlineEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
     def _or_as_before(self) -> Iterator[None]:
         """Bring back what was learned before if the body fails."""
         before = dict(self.__dict__)
-        names = before.get("_names")
+        names, vocabulary = before.get("_names"), before.get("_vocabulary")
         width = 0 if names is None else names.width
+        known = (0, 0) if vocabulary is None else (vocabulary.size, vocabulary.width)
         try:
             yield
         except BaseException:
@@ -174,61 +206,9 @@ class OnlineEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
             self.__dict__.update(before)
             if names is not None:
                 names.forget(width)
+            if vocabulary is not None:
+                vocabulary.forget(*known)
             raise
-
-    # Rows as they come
-
-    def _row(self, x: Any, *, grow: bool) -> Any:
-        """Return one checked row, from a dictionary of names or a sequence of numbers."""
-        if isinstance(x, Mapping):
-            row = self._named_row(x, grow)
-        else:
-            row = np.reshape(np.asarray(x, dtype=np.float64), (1, -1))
-            if not np.isfinite(row).all():
-                raise ValueError("the row has a value that is NaN or infinite; give finite numbers")
-            if hasattr(self, "learners_") and row.shape[1] != self.n_features_in_:
-                raise ValueError(
-                    f"the row has {row.shape[1]} values, expected {self.n_features_in_}"
-                )
-        check_size(row)
-        return row
-
-    def _named_row(self, x: Mapping[Any, Any], grow: bool) -> Any:
-        if not hasattr(self, "learners_"):
-            self._names = NamedColumns(self.hash_size)
-        if self._names is not None:
-            return self._names.row(x, grow=grow)
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            raise ValueError(
-                "got a row with names, but the estimator has learned from columns without names; "
-                "give a sequence of numbers"
-            )
-        columns = NamedColumns.of(names)
-        if (missing := next((name for name in x if name not in columns), None)) is not None:
-            raise ValueError(f"there is no column {missing!r}; it has {list(names)[:5]}")
-        return columns.row(x, grow=False)
-
-    def _meet(self, x: Any, begin: Callable[[int], None]) -> Any:
-        """Return one row to learn from, with room for its columns; ``begin`` if it is the first."""
-        first = not hasattr(self, "learners_")
-        row = self._row(x, grow=True)
-        if first:
-            names = self.__dict__.get("_names")
-            self._check_params()
-            begin(row.shape[1])
-            self._names = names
-        elif row.shape[1] > self.n_features_in_:
-            if any(isinstance(learner, OjaNewton) for learner in self.learners_):
-                raise ValueError("method 'oja' needs all columns at the start; pass hash_size")
-            self._vocabulary.widen(row.shape[1])
-        self.n_features_in_ = row.shape[1]
-        return row
-
-    def _scores_of_one(self, x: Any) -> Array:
-        """Return the raw scores of one row, at the cost of its own features."""
-        features, values = self._vocabulary.known(self._row(x, grow=False))
-        return np.array([[values @ learner.weights(features) for learner in self.learners_]])
 
     # Answers
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from numbers import Real
 from typing import Any
@@ -13,10 +14,10 @@ from sksketch._typing import Array
 from sksketch.arrays.rows import without_traps
 from sksketch.estimators._checks import are_plain, check_choice, check_whole
 from sksketch.learners.catalog import METHODS
+from sksketch.learners.learner import LARGEST
 from sksketch.learners.null_phase import RULES
 
-# Larger numbers overflow when they are squared twice.
-LARGEST = 1e70
+FEW = 64
 
 
 def check_params(p: dict[str, Any], losses: tuple[str, ...]) -> None:
@@ -72,26 +73,38 @@ def checked_weights(weights: Any, n_rows: int) -> Array:
     return found
 
 
-def check_size(X: Any) -> None:
-    largest = _largest(X)
+def check_size(X: Any) -> float:
+    """Return the size of the largest entry, if it is finite and not too large."""
+    largest = largest_of(X)
+    if math.isnan(largest) or math.isinf(largest):
+        raise ValueError("Input X contains NaN or infinity; drop or impute such rows")
     if largest > LARGEST:
         raise ValueError(f"a value of {largest:.3g} is too large to learn from; scale the columns")
+    return largest
 
 
 def need_no_check(estimator: Any, X: Any, y: Any) -> bool:
-    """Say whether rows and targets are such that no check would change or refuse them."""
+    """Say whether rows and targets are such that only `check_size` could refuse them."""
     return (
         are_plain(estimator, X, y)
         and X.dtype == np.float64
         and y.dtype.kind in "biuf"
-        and _largest(X) <= LARGEST
         and bool(np.isfinite(y).all())
     )
 
 
-def _largest(X: Any) -> float:
+def largest_of(X: Any) -> float:
+    """Return the size of the largest entry, NaN if there is one.
+
+    >>> largest_of(np.array([[1.0, -3.0]]))
+    3.0
+    """
     values = X.data if sp.issparse(X) else X
-    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    if values.size > FEW:
+        return float(max(values.max(), -values.min()))
+    # Reductions of numpy take longer to begin than a few numbers to be looked at.
+    few = values.ravel().tolist()
+    return math.nan if math.isnan(sum(few)) else max(map(abs, few), default=0.0)
 
 
 def _is_number(value: Any) -> bool:

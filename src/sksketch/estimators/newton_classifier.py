@@ -67,8 +67,9 @@ class OnlineNewtonClassifier(LinearClassifier, OnlineEstimator):
         there are ``sketch_size`` rows, and the room doubles until there are three times as many;
         with ``initial_ridge=0`` there are always twice as many.
     hash_size : int, optional
-        For rows with names, see `learn_one`: None gives each name a column as it comes, a number
-        hashes the names to that many columns.
+        For rows with names, see `learn_one`: None gives each name a column as it comes, and lets
+        those after the first 2^18 share 2^16 columns by their hash, so that memory has an end; a
+        number hashes all names to that many columns.
     random_state : int
         Seed of ``"rp"`` and ``"oja"``.
 
@@ -235,6 +236,8 @@ class OnlineNewtonClassifier(LinearClassifier, OnlineEstimator):
         'spam'
         """
         y = y.item() if isinstance(y, np.generic) else y
+        if y != y:
+            raise ValueError("the label is NaN; give one that is equal to itself")
         with self._or_as_before():
             row = self._meet(x, lambda width: self._begin_labels(y, width))
             self._meet_label(y)

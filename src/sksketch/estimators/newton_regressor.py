@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 
 from sksketch._typing import Array
 from sksketch.estimators._online import OnlineEstimator
+from sksketch.estimators._online_checks import largest_of
 from sksketch.learners.losses import REGRESSION
 
 
@@ -186,6 +187,9 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
                 f"a target has the size {largest:.6g}, beyond C={self.C}; raise C or pass 'auto'"
             )
         return targets[:, None]
+
+    def _largest_target(self, columns: Array) -> float:
+        return largest_of(columns)
 
     def _knee(self) -> float:
         return float(self.huber_width) if self.loss == "huber" else 0.0

@@ -14,6 +14,15 @@ from sksketch.learners.losses import Loss
 from sksketch.learners.vocabulary import NumberedRows
 from sksketch.persistence import State
 
+# Fourth powers of larger numbers overflow, with some room for sums of them.
+LARGEST = 1e70
+# Beside a larger curvature the ridge is rounded away, and nothing holds the other directions.
+WORN_RATIO = 1e14
+NOT_FINITE = (
+    "a row, target or weight is so large, beside those before it, that the model would no longer "
+    "be finite; drop such rows or scale the columns"
+)
+
 
 class OnlineLearner(ABC):
     """Learns one weight for each numbered feature, row after row."""
@@ -21,6 +30,9 @@ class OnlineLearner(ABC):
     kind: ClassVar[str]
     # Of the states with sums: the second knows how far the rows reached.
     version: ClassVar[int] = 2
+    _comfortable: ClassVar[float] = 1e35
+    # Whether numbers are so large that any row may be too much.
+    strained: bool = False
 
     @abstractmethod
     def learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:
@@ -39,6 +51,20 @@ class OnlineLearner(ABC):
         ``inf`` where some of them can predict beyond the limit in a round that needs them inside,
         unless the caller vouches that those meant are ``within`` it.
         """
+
+    def _look(self, sums: Array, curvature: float = 0.0, more: float = 0.0) -> None:
+        """Refuse rows that have left numbers that are not finite, or soon would not be.
+
+        ``curvature`` and ``more`` are made of numbers that later steps square twice. Among the
+        sums only bounds of the regret may be infinite, from STEPS on, and STEPS is not NaN before
+        something else has gone wrong.
+        """
+        ridge, _, _, limit, loss, steps, _, norm2, *_ = sums.tolist()
+        largest = abs(curvature) + abs(more) + ridge + limit
+        # A NaN fails these comparisons, too.
+        if not (largest <= LARGEST and loss + abs(norm2) <= LARGEST**2) or math.isnan(steps):
+            raise ValueError(NOT_FINITE)
+        self.strained = largest > self._comfortable or abs(curvature) > WORN_RATIO * ridge
 
     @abstractmethod
     def state(self) -> State:

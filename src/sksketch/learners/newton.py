@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -10,19 +11,19 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.kernels import layout, online_kernels
 from sksketch.arrays.linalg import aligned_empty
+from sksketch.arrays.threads import one_blas_thread
 from sksketch.exceptions import StateFormatError
 from sksketch.learners import learner as base
 from sksketch.learners.learner import OnlineLearner, loss_meta, loss_of
 from sksketch.learners.losses import Loss
+from sksketch.learners.version_table import live_nodes, versions
 from sksketch.learners.vocabulary import NumberedRows, grown
 from sksketch.persistence import State
 from sksketch.sketches.shrinkage import n_reduced
 
-# Shrinks before all features are brought up to date; more for more columns, while the table of
-# maps stays small.
-FEWEST_VERSIONS, MOST_VERSIONS = 256, 4096
-TABLE_BYTES = 16 << 20
 FEWEST_CACHED = 1024
+# Rows above which the compiled loops leave a shrink to LAPACK.
+OWN_EIGEN_ROWS = 100
 AGAIN = "take another copy of the file or save it again"
 
 
@@ -101,10 +102,15 @@ class SketchedNewton(OnlineLearner):
 
     def learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:
         """Learn from rows; return the raw score of each before it was learned from."""
+        # Large buffers are shrunk by LAPACK.
+        with one_blas_thread() if self.buffer_rows > OWN_EIGEN_ROWS else nullcontext():
+            return self._learn(rows, n_known, targets, weights)
+
+    def _learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:
         self._rows = grown(self._rows, n_known)
         self._place = grown(self._place, n_known, -1)
         scores = np.empty(len(rows))
-        longest = int(np.diff(rows.indptr).max(initial=0))
+        longest = int((rows.indptr[1:] - rows.indptr[:-1]).max(initial=0))
         n_pending = (self.buffer_rows - self._ell) * longest
         self._pend_slot = grown(self._pend_slot, self._pend_start.max() + n_pending)
         self._pend_value = grown(self._pend_value, len(self._pend_slot))
@@ -144,9 +150,17 @@ class SketchedNewton(OnlineLearner):
             )
             self._enlarge_buffer()
             if done == len(rows):
+                self._require_finite(len(rows))
                 return scores
             if len(self._K) == n_buffer:
                 self._enlarge_cache(longest)
+
+    def _require_finite(self, n_rows: int) -> None:
+        # Whatever else goes wrong is soon in |w|^2, which every step moves.
+        last = self._counters.item(layout.USED) - 1
+        K = self._K
+        curvature = float(K.trace()) if n_rows > 1 else K.item(0) + K.item(last, last)
+        self._look(self._sums, curvature, self._u.item(last))
 
     @property
     def _first_reduced(self) -> int:
@@ -287,7 +301,7 @@ class SketchedNewton(OnlineLearner):
             "L": self._L,
             "beta": self._beta,
             "u": self._u,
-            "maps": self._maps[self._live()],
+            "maps": self._maps[self._live],
         }
         copies = {name: array.copy() for name, array in arrays.items()}
         return State(self.kind, self.version, meta, copies)
@@ -297,17 +311,9 @@ class SketchedNewton(OnlineLearner):
         rows = max(int(self._counters[layout.USED]) - self._ell, 0)
         return int(self._pend_start[rows])
 
+    @property
     def _live(self) -> Array:
-        """Return the nodes of the table that have been written in this epoch."""
-        now, size, first = int(self._counters[layout.NOW]), 1, 0
-        nodes = [np.arange(now)]
-        while size * layout.BASE < self.versions:
-            first += self.versions // size
-            size *= layout.BASE
-            blocks = np.arange(max(0, (now - 1) // size))
-            # The last block of a larger one ends where that ends, and needs no map.
-            nodes.append(first + blocks[(blocks + 1) % layout.BASE != 0])
-        return np.concatenate(nodes)
+        return live_nodes(self._counters.item(layout.NOW), self.versions)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -356,7 +362,7 @@ class SketchedNewton(OnlineLearner):
         learner._check_places(n_known, n_cached, n_pending)
         if n_rows != learner._capacity:
             raise StateFormatError(f"a learner can not have {n_rows} rows of buffer here; {AGAIN}")
-        learner._maps[learner._live()] = a["maps"]
+        learner._maps[learner._live] = a["maps"]
         return learner
 
     def _check_places(self, n_known: int, n_cached: int, n_pending: int) -> None:
@@ -376,20 +382,6 @@ class SketchedNewton(OnlineLearner):
                 raise StateFormatError(
                     f"the places of a learner's features are outside of its arrays; {AGAIN}"
                 )
-
-
-def versions(n_columns: int, width: int) -> int:
-    """Return how many shrinks the table of maps takes before it begins anew.
-
-    >>> versions(24, 1000), versions(24, 10**6)
-    (256, 2048)
-    """
-    S = FEWEST_VERSIONS
-    while 8 * S * n_columns <= width and 2 * S < MOST_VERSIONS + 1:
-        if 2 * S * 8 / 7 * n_columns**2 * 8 > TABLE_BYTES:
-            break
-        S *= 2
-    return S
 
 
 def _padded(n: int) -> int:

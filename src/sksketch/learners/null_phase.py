@@ -9,7 +9,8 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels import layout
-from sksketch.learners.learner import OnlineLearner, loss_meta, loss_of
+from sksketch.arrays.threads import one_blas_thread
+from sksketch.learners.learner import LARGEST, NOT_FINITE, OnlineLearner, loss_meta, loss_of
 from sksketch.learners.losses import Loss
 from sksketch.learners.newton import SketchedNewton
 from sksketch.learners.vocabulary import NumberedRows
@@ -56,11 +57,15 @@ class UnridgedNewton(OnlineLearner):
         """Learn from rows; return the raw score of each before it was learned from."""
         scores = np.empty(len(rows))
         done = 0
-        while self._taken_over is None and done < len(rows):
-            part = slice(rows.indptr[done], rows.indptr[done + 1])
-            given = rows.ids[part], rows.values[part]
-            scores[done] = self._learn_one(*given, float(targets[done]), float(weights[done]))
-            done += 1
+        with one_blas_thread():
+            while self._taken_over is None and done < len(rows):
+                part = slice(rows.indptr[done], rows.indptr[done + 1])
+                given = rows.ids[part], rows.values[part]
+                scores[done] = self._learn_one(*given, float(targets[done]), float(weights[done]))
+                done += 1
+        largest = max(np.abs(self._w).max(initial=0.0), np.abs(self._B).max(initial=0.0))
+        if self._taken_over is None and not largest <= LARGEST**0.5:
+            raise ValueError(NOT_FINITE)
         if done < len(rows) and self._taken_over is not None:
             first = rows.indptr[done]
             rest = NumberedRows(rows.indptr[done:] - first, rows.ids[first:], rows.values[first:])

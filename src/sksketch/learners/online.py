@@ -12,6 +12,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.kernels import layout, online_kernels
 from sksketch.arrays.random import stream
+from sksketch.arrays.threads import one_blas_thread
 from sksketch.learners.learner import (
     OnlineLearner,
     can_leave,
@@ -49,7 +50,12 @@ class _Unbuffered(OnlineLearner):
         self._n_known = max(n_known, self._n_known)
         scores = np.empty(len(rows))
         self._run((*rows, targets, weights, scores), self._settings)
+        self._require_finite()
         return scores
+
+    def _require_finite(self) -> None:
+        """Refuse rows after which something is not finite; here losses and steps tell."""
+        self._look(self._sums)
 
     def _meet(self, n_known: int) -> None:
         """Make room for features that are new."""
@@ -187,6 +193,9 @@ class FullNewton(_Unbuffered):
         n = len(self._inverse)
         loop(*block, self._w, self._inverse, n, self._counters, self._sums, *settings)
 
+    def _require_finite(self) -> None:
+        self._look(self._sums, online_kernels().sum_of(self._inverse, self._w))
+
     def weights(self, features: Array) -> Array:
         """Return the weights of some features."""
         return _known(self._w, features)
@@ -214,6 +223,7 @@ class ProjectedNewton(_Unbuffered):
     """
 
     kind = "projected-newton"
+    _comfortable = 1e8
     _arrays = ("_rows", "_K", "_beta")
     _by_feature = ("_rows",)
 
@@ -230,6 +240,10 @@ class ProjectedNewton(_Unbuffered):
         vectors = np.concatenate(drawn)[t % TILE_ROWS :] / math.sqrt(m)
         arrays = self._rows, self._K, np.zeros_like(self._K), self._beta, vectors
         online_kernels().learn_projected(*block, *arrays, self._counters, self._sums, *settings)
+
+    def _require_finite(self) -> None:
+        # The steps of single features are made of these.
+        self._look(self._sums, online_kernels().sum_of(self._K, self._beta))
 
     def weights(self, features: Array) -> Array:
         """Return the weights of some features."""
@@ -254,6 +268,7 @@ class OjaNewton(_Unbuffered):
     """
 
     kind = "oja-newton"
+    _comfortable = 1e8
     _arrays = ("_rows", "_F", "_inverse", "_eigenvalues", "_beta", "_turn")
     _by_feature = ("_rows",)
 
@@ -274,8 +289,9 @@ class OjaNewton(_Unbuffered):
         """The random start of all columns, met or not, orthonormal; drawn when one is met."""
         width, m = self.width, len(self._F)
         start = stream(self.seed, "oja-son").standard_normal((width, m)) / math.sqrt(width)
-        factor = np.linalg.cholesky(start.T @ start)
-        return np.ascontiguousarray(np.linalg.solve(factor, start.T).T)
+        with one_blas_thread():
+            factor = np.linalg.cholesky(start.T @ start)
+            return np.ascontiguousarray(np.linalg.solve(factor, start.T).T)
 
     def meet_columns(self, columns: Array, constant: bool) -> None:
         """Give the features of these columns their random start; a constant has none."""
@@ -297,13 +313,21 @@ class OjaNewton(_Unbuffered):
                 *block, done, *arrays, self._counters, self._sums, *settings
             )
             if self._counters[layout.WORN]:
+                # While it can still be seen.
+                self._require_finite()
                 self._refresh()
+
+    def _require_finite(self) -> None:
+        found = online_kernels().sum_of
+        small = found(self._F, self._beta), found(self._inverse, self._eigenvalues)
+        self._look(self._sums, *small)
 
     def _refresh(self) -> None:
         """Multiply F into Z, so that neither F nor its inverse grows without end."""
         online_kernels().turn_rows(self._rows, self._n_known, self._F, self._beta)
         m = len(self._F)
-        self._turn = self._F @ self._turn
+        with one_blas_thread():
+            self._turn = self._F @ self._turn
         self._F, self._inverse, self._beta = np.eye(m), np.eye(m), np.zeros(m)
         self._counters[layout.WORN] = 0
 

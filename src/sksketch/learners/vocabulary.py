@@ -116,6 +116,11 @@ class Vocabulary:
         used = rows.indptr[-1]
         return NumberedRows(rows.indptr, rows.ids[:used], rows.values[:used])
 
+    def forget(self, size: int, width: int) -> None:
+        """Leave out all numbers but the first ones, and columns beyond a width."""
+        self._index[self._met[size - self.constant : self.size - self.constant]] = 0
+        self._index, self.size = self._index[:width], size
+
     def columns(self) -> Array:
         """Return the columns met, in the order of their numbers; the constant is not one."""
         return self._met[: self.size - self.constant]

@@ -127,7 +127,6 @@ class Sketch(Guarded, ABC):
 
     def _require_whole(self) -> None:
         """Refuse to go on from an update or merge that was stopped half way."""
-        refuse_if_written(self)
         if self._interrupted:
             raise RuntimeError(
                 f"an update of this {type(self).__name__} was interrupted and left part of a block "
@@ -235,6 +234,7 @@ class Sketch(Guarded, ABC):
                 "build both as the same kind of sketch"
             )
         self._require_whole()
+        refuse_if_written(other)
         other._require_whole()
         if None not in (self.n_features, other.n_features) and self.n_features != other.n_features:
             raise NotMergeableError(

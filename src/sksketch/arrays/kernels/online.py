@@ -210,6 +210,18 @@ def gather(indptr: Array, ids: Array, data: Array, i: int, rows: Array, b: Array
 
 
 @jit
+def sum_of(A: Array, b: Array) -> float:
+    """Return the sum of all entries, which is not finite if one of them is not."""
+    total = 0.0
+    for i in range(len(A)):
+        for j in range(A.shape[1]):
+            total += A[i, j]
+    for i in range(len(b)):
+        total += b[i]
+    return total
+
+
+@jit
 def learn_projected(
     indptr: Array,
     ids: Array,
