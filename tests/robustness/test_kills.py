@@ -92,7 +92,7 @@ def test_any_command_may_be_killed_at_any_time(tmp_path, full, tally):
             killed = 0
             while killed < (50 if full else 4):
                 output.unlink(missing_ok=True)
-                for _ in range(chance.randint(1, 3)):
+                for _ in range(chance.randint(2, 5)):
                     code, _ = act(name, chance.uniform(0.2, 1.1) * seconds)
                     assert code in (-9, 0), (name, code)
                     killed += code == -9
