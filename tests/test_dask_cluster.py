@@ -21,7 +21,7 @@ from sksketch import (
     fit_dask,
     sketch_dask,
 )
-from sksketch.drive import dask as driver
+from sksketch.drive import dask_workers
 from sksketch.drive.shards import Rows, learn_shard, merge_tree, shard_template
 from sksketch.persistence import to_bytes
 
@@ -174,7 +174,7 @@ def slow_part(number):
 
 @pytest.mark.parametrize("model", [pca, lambda: StreamingKernelPCA(1, solver="sketch")])
 def test_a_cluster_that_has_lost_all_workers_is_not_waited_for(model, monkeypatch):
-    monkeypatch.setattr(driver, "NO_WORKERS", 1.0)
+    monkeypatch.setattr(dask_workers, "NO_WORKERS", 1.0)
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**options, processes=False, silence_logs=60) as cluster,
@@ -189,13 +189,13 @@ def test_a_cluster_that_has_lost_all_workers_is_not_waited_for(model, monkeypatc
 
 
 def test_the_patience_is_dasks_own_setting():
-    assert driver.patience(dask) == driver.NO_WORKERS == 300
-    with dask.config.set({driver.SETTING: "2 minutes"}):
-        assert driver.patience(dask) == 120
+    assert dask_workers.patience(dask) == dask_workers.NO_WORKERS == 300
+    with dask.config.set({dask_workers.SETTING: "2 minutes"}):
+        assert dask_workers.patience(dask) == 120
 
 
 def test_a_cluster_without_workers_yet_is_waited_for(monkeypatch):
-    monkeypatch.setattr(driver, "NO_WORKERS", 0.5)
+    monkeypatch.setattr(dask_workers, "NO_WORKERS", 0.5)
     options = {"n_workers": 0, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**options, processes=False, silence_logs=60) as cluster,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sksketch._blame import fitting
 from sksketch._typing import PathLike
 from sksketch.estimators import (
     MultiviewMixture,
@@ -25,7 +26,7 @@ from sksketch.estimators import (
     StreamingSVD,
     SubspaceReduction,
 )
-from sksketch.persistence import State, fitting, read_state
+from sksketch.persistence import State, read_state
 from sksketch.sketches import Sketch, load_sketch
 
 ESTIMATORS: dict[str, Any] = {

@@ -14,7 +14,6 @@ import math
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any, NoReturn, TypeAlias
 
@@ -22,9 +21,10 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load
 
+from sksketch._blame import reason
 from sksketch._disk import replacing
 from sksketch._typing import Array, PathLike
-from sksketch.exceptions import StateFormatError, StreamExhaustedError
+from sksketch.exceptions import StateFormatError
 
 FORMAT = 1
 # The types of arrays as they lie in a file: wide ones first, so that all are aligned.
@@ -34,12 +34,6 @@ ORDER = ["U64", "I64", "F64", "F32", "U32", "I32", "F16", "U16", "I16", "I8", "U
 _FOREIGN = (
     *(ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RecursionError),
     *(SafetensorError, TypeError, ValueError),
-)
-
-# What building an object from fields that were not saved by us can end in.
-_MISFITS = (
-    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError),
-    *(TypeError, ValueError),
 )
 
 Plain: TypeAlias = int | float | str | bool | None
@@ -201,7 +195,7 @@ def from_bytes(data: bytes) -> State:
         metadata = json.loads(data[8 : 8 + length])["__metadata__"]
         arrays = {name: np.require(x, requirements="W") for name, x in load(data).items()}
     except _FOREIGN as error:
-        raise StateFormatError(f"these bytes are not a saved state ({_reason(error)})") from error
+        raise StateFormatError(f"these bytes are not a saved state ({reason(error)})") from error
     return _checked("the bytes of a state", metadata, arrays)
 
 
@@ -275,49 +269,10 @@ def read_state(path: PathLike) -> State:
         raise
     except _FOREIGN as error:
         raise StateFormatError(
-            f"{os.fspath(path)!r} is not a saved state, or is cut short ({_reason(error)}); "
+            f"{os.fspath(path)!r} is not a saved state, or is cut short ({reason(error)}); "
             "save it again, or name a file that sksketch has written"
         ) from error
     return _checked(path, metadata, arrays)
-
-
-@contextmanager
-def fitting(path: PathLike) -> Iterator[None]:
-    """Turn what comes of fields that do not fit together into a `StateFormatError`.
-
-    A checksum tells a damaged file, not one that somebody has made up.
-    """
-    try:
-        yield
-    except StateFormatError:
-        raise
-    except _MISFITS as error:
-        raise StateFormatError(
-            f"{os.fspath(path)!r} holds fields that do not fit together ({_reason(error)}); take "
-            "another copy of it or save it again"
-        ) from error
-
-
-@contextmanager
-def using(path: PathLike, *explained: type[Exception]) -> Iterator[None]:
-    """Blame a saved file for what nobody has foreseen while what it held is used.
-
-    Its checksum may be right, its fields fit together, and its numbers still be anybody's.
-    Errors that tell what is wrong by themselves pass, and so do those of ``explained``.
-    """
-    telling: tuple[type[Exception], ...] = (
-        *(ValueError, OSError, MemoryError, ImportError, StreamExhaustedError),
-        *explained,
-    )
-    try:
-        yield
-    except telling:
-        raise
-    except Exception as error:
-        raise StateFormatError(
-            f"{os.fspath(path)!r} can be read and not be used ({_reason(error)}); take another "
-            "copy of it or save it again"
-        ) from error
 
 
 def _checked(path: PathLike, metadata: Mapping[str, str], arrays: dict[str, Array]) -> State:
@@ -368,10 +323,6 @@ def _fail_to_write(path: PathLike, error: OSError) -> NoReturn:
     else:
         reason = f"cannot save the state ({error.strerror or error})"
     raise OSError(error.errno or errno.EIO, reason, os.fspath(path)) from error
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def _checksum(header: str, arrays: Mapping[str, Array]) -> str:

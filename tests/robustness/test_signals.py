@@ -154,7 +154,7 @@ def test_an_error_in_csv_ends_with_its_own_code(tmp_path, full, tally):
     path.write_text("\n".join(lines))
     found, chance = Counter(), random.Random(0)
     waiting = []
-    for _ in range(150 if full else 4):
+    for _ in range(100 if full else 4):
         waiting.append(start("pca", path, "--no-header", "-k", "2", "-q", "-o", tmp_path / "x.sks"))
         if len(waiting) < 2:
             continue

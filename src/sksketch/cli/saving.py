@@ -12,10 +12,11 @@ from typing import IO, Any, NamedTuple
 
 import typer
 
+from sksketch._blame import fitting, using
 from sksketch._disk import replacing
 from sksketch.exceptions import NotMergeableError
 from sksketch.loading import restore
-from sksketch.persistence import State, dump, fitting, read_state, using, write_state
+from sksketch.persistence import State, dump, read_state, write_state
 from sksketch.sketches import Sketch
 
 STDOUT = "-"

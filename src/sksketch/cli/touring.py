@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sksketch import plotting
+from sksketch._disk import replacing
 from sksketch.cli.options import Json
 from sksketch.cli.printing import echo
 from sksketch.cli.show import print_json, stage_bars
@@ -99,7 +100,9 @@ def _draw_tour(report: TourReport, path: Path) -> None:
         true_eigenvalues=report.true_variances,
         quantity="variance",
     )
-    display.plot(axes).figure_.savefig(path)
+    figure = display.plot(axes).figure_
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix.lstrip(".") or "png")
 
 
 def _probability(confidence: float) -> str:

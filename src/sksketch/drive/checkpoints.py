@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from sksketch._blame import fitting
 from sksketch._disk import sweep
 from sksketch._typing import PathLike
 from sksketch.exceptions import StateFormatError
-from sksketch.persistence import State, fitting, read_state, write_state
+from sksketch.persistence import State, read_state, write_state
 from sksketch.sketches import Sketch
 
 KIND, VERSION = "checkpoint", 1

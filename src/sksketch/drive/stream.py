@@ -11,10 +11,10 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from sksketch._blame import using
 from sksketch._typing import PathLike
 from sksketch.drive.checkpoints import Checkpoint, forget
 from sksketch.drive.progress import Callbacks, Progress, reporting
-from sksketch.persistence import using
 from sksketch.sketches import Sketch
 from sksketch.streams import Block, RowSource, open_rows
 from sksketch.streams.device import device_blocks
