@@ -29,8 +29,8 @@ THEMES = {
 }
 
 
-# What a stream may be refused for: numbers that overflow, when they are drawn or squared.
-REFUSALS = ("overflow", "input contains")
+# What a stream may be refused for: numbers that overflow, drawn, squared or learned from.
+REFUSALS = ("overflow", "input contains", "no longer be finite")
 
 NO_ANSWER = check("an answer at all", 1, 0)
 
