@@ -21,7 +21,7 @@ from sksketch._typing import Array
 from sksketch.arrays.linalg import eigh_descending
 from sksketch.arrays.rounding import gamma, unit_roundoff
 from sksketch.low_rank import LowRankPlusRidge
-from sksketch.sketches.cross_moments import Moments
+from sksketch.sketches.moment_sums import Moments
 
 BLOCK_BYTES = 8 << 20
 

@@ -20,7 +20,7 @@ from sksketch.arrays.rounding import gamma
 from sksketch.learners.ridge import RidgeSolution, solve_summary, squared_error_interval
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches.column_errors import ExactGram
-from sksketch.sketches.cross_moments import Moments
+from sksketch.sketches.moment_sums import Moments
 from sksketch.sketches.regression import Regression
 
 # Steps of inverse iteration to guess the least eigenvalue, and the parts of it that are tried.
@@ -57,7 +57,7 @@ class ExactRidge:
     >>> from sksketch.sketches import ExactCovariance, Regression
     >>> X = np.array([[1.0, 0.0], [0.0, 1e9], [1.0, 2e9]])
     >>> sketch = Regression(ExactCovariance()).update(X, targets=X @ np.array([1.0, 2e-9]))
-    >>> model = ExactRidge(sketch.exact_gram(), sketch.moments())
+    >>> model = ExactRidge(sketch._exact_gram(), sketch.moments())
     >>> solution = model.solve(0.0)
     >>> solution.coefficients.ravel() * np.array([1.0, 1e9]), solution.relative_bound < 1e-12
     (array([1., 2.]), True)
@@ -179,7 +179,7 @@ class RidgeReader:
 
     @functools.cached_property
     def _exact(self) -> ExactRidge | None:
-        gram = self.sketch.exact_gram()
+        gram = self.sketch._exact_gram()
         return None if gram is None else ExactRidge(gram, self.moments)
 
     def solve(self, ridge: float) -> RidgeSolution:

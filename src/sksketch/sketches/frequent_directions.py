@@ -141,12 +141,6 @@ class FrequentDirections(ShrinkSketch):
         exact = planning.choose(self.solver, n_features, self.sketch_size) == "covariance"
         return np.dtype(np.float64) if exact else dtype
 
-    def _round(self, relative: float) -> None:
-        if self._exact is not None:
-            self._exact._round(relative)
-        else:
-            super()._round(relative)
-
     def _allow(self, amount: float) -> None:
         self._cached = None
         if self._exact is not None:
@@ -202,6 +196,7 @@ class FrequentDirections(ShrinkSketch):
         self._cached = None
         self._has_sparse |= is_sparse(rows) or isinstance(rows, SparseRows)
         if self._exact is not None:
+            self._exact._entry_error = self._entry_error
             self._exact._take(on_host(rows))
         elif isinstance(rows, SparseRows):
             # A wrapper has filled this block with all the rows that would have waited here.
@@ -223,8 +218,7 @@ class FrequentDirections(ShrinkSketch):
     def _take_dense(self, rows: Array) -> None:
         if self.decay < 1.0 and len(self._sparse):
             self._flush()
-        # A row of zeros must not bring the next shrink nearer. Most rows show in their first
-        # entry that they are none.
+        # A row of zeros must not bring a shrink nearer; most others show in their first entry.
         if self.decay == 1.0 and not namespace(rows).all(rows[:, 0] != 0):
             rows = rows[namespace(rows).any(rows != 0, axis=1)]
         if self._buffer.settle(rows):
@@ -286,7 +280,7 @@ class FrequentDirections(ShrinkSketch):
         if self._exact is None or self._memory.ledger != Ledger():
             return None
         found = self._exact._exact_gram(extra)
-        return None if found is None else replace(found, ridge=self.initial_ridge)
+        return found and replace(found, ridge=self.initial_ridge)
 
     def _lend(self, n_rows: int) -> Array | None:
         return (self._exact or self)._buffer.lend(n_rows)
@@ -295,8 +289,6 @@ class FrequentDirections(ShrinkSketch):
         if self._exact is not None:
             return None
         return self._sparse.max_rows, self._sparse.max_entries
-
-    # Merging
 
     def _refusal(self, other: Self) -> str | None:
         names = ["rule", "decay", "initial_ridge"]
@@ -333,8 +325,7 @@ class FrequentDirections(ShrinkSketch):
         rows = theirs.matrix
         if self.decay < 1.0:
             self._memory = self._memory.with_losses_of(theirs)
-            settings, scratch = self._settings(), self._buffer.scratch
-            self._memory = compress(self._memory, rows, None, settings, scratch)
+            self._memory = compress(self._memory, rows, None, self._settings(), self._buffer.scratch)
             return
         if self.dtype == np.float32 and len(rows):
             # To wait with rows in single precision, kept rows have to be rounded.
@@ -343,8 +334,6 @@ class FrequentDirections(ShrinkSketch):
             theirs = replace(theirs, matrix=cast(rows, np.float64))
         self._memory = self._memory.with_losses_of(theirs)
         self._take(rows)
-
-    # Reading
 
     def _whole(self, extra: Any = None, allowance: float = 0.0) -> Memory:
         if self._exact is not None:
@@ -373,8 +362,6 @@ class FrequentDirections(ShrinkSketch):
             return planning.describe_sparse(self.solver, self._require_rows(), size, entries)
         sizes = self.sketch_size, self._memory.sketch_size, self._buffer.nbytes
         return planning.describe(self._route, self.solver, self._require_rows(), *sizes)
-
-    # Saving
 
     _OPTIONS = (
         *("sketch_size", "correction", "rule", "fraction", "solver", "initial_ridge", "decay"),

@@ -15,8 +15,9 @@ from sksketch.persistence import State
 from sksketch.sketches.base import Answer, Sketch
 from sksketch.sketches.column_errors import ExactGram
 from sksketch.sketches.countsketch import CountSketch
-from sksketch.sketches.cross_moments import CrossMoments, Moments
+from sksketch.sketches.cross_moments import CrossMoments
 from sksketch.sketches.linear import LinearSketch
+from sksketch.sketches.moment_sums import Moments
 from sksketch.sketches.moments import INNER, Centered
 from sksketch.sketches.projection import GaussianSketch, HadamardSketch, SignSketch
 from sksketch.sketches.sampling import RowSampleSketch
@@ -136,9 +137,8 @@ class Regression(Sketch):
             raise ValueError("no targets have come with the rows; pass them to update")
         return self._cross.read()
 
-    def exact_gram(self) -> ExactGram | None:
-        """Return A'A itself, where that is what the sketch remembers."""
-        return self.sketch._exact_gram()
+    def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
+        return self.sketch._exact_gram(extra)
 
     @property
     def target_shape(self) -> tuple[int, ...] | None:
