@@ -266,8 +266,7 @@ class FrequentDirections(ShrinkSketch):
         n_new = len(block) + (0 if sparse is None else len(sparse))
         older = (memory or self._memory).scaled(self.decay**n_new)
         settings = self._settings(sparse is not None, reading)
-        rows = aged(block, self.decay)
-        owed = self._owed + allowance
+        rows, owed = aged(block, self.decay), self._owed + allowance
         if self.decay < 1.0 and sparse is not None:
             sparse = sparse.scaled(np.sqrt(age_weights(len(sparse), self.decay)))
         if self._entry_error:
@@ -325,7 +324,8 @@ class FrequentDirections(ShrinkSketch):
         rows = theirs.matrix
         if self.decay < 1.0:
             self._memory = self._memory.with_losses_of(theirs)
-            self._memory = compress(self._memory, rows, None, self._settings(), self._buffer.scratch)
+            scratch = self._buffer.scratch
+            self._memory = compress(self._memory, rows, None, self._settings(), scratch)
             return
         if self.dtype == np.float32 and len(rows):
             # To wait with rows in single precision, kept rows have to be rounded.
