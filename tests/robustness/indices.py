@@ -23,7 +23,8 @@ N_ROWS = 12
 def parts_of(rng: np.random.Generator, form: str) -> dict[str, Any]:
     """Return the arrays that scipy would save of a sparse matrix."""
     dense = rng.standard_normal((N_ROWS, WIDTH)) * (rng.random((N_ROWS, WIDTH)) < 0.4)
-    dense[0] = 1.0
+    # So that indices one too large lead out of the rows, and of the columns.
+    dense[[0, -1]] = 1.0
     X = sp.coo_array(dense).asformat(form)
     names = {"coo": ("row", "col", "data"), "dia": ("data", "offsets")}
     chosen = names.get(form, ("data", "indices", "indptr"))
