@@ -7,7 +7,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
-from sksketch.arrays.kernels.words import (
+from sksketch.arrays.kernels.parsing import (
     column_index,
     decimal,
     hash_of,
