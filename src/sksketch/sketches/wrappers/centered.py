@@ -68,7 +68,7 @@ class Centered(Sketch):
     Rows wait in tiles of fixed size. Let n rows of mean m have come before a tile of k rows
     with mean u. The scatter matrix grows by E' (I - 1 1' / (n + k)) E with E = X - 1 m', and
     the symmetric root of the inner matrix is I - a 1 1' with a k = 1 - sqrt(n / (n + k)). So
-    the k rows (see `centering` for their arithmetic, which counts its roundings)::
+    the k rows (see `running_mean` for their arithmetic, which counts its roundings)::
 
         x_i - c,    c = m + (1 - sqrt(n / (n + k))) (u - m)
 
