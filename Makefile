@@ -22,7 +22,7 @@ soak: $(VENV)/dev.stamp ## the robustness tests in full: damaged files, kills, t
 boundscheck: $(VENV)/dev.stamp ## the tests of compiled loops, with every index of an array looked at
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest -q -n auto --dist loadfile tests/arrays/test_kernels.py \
-	  tests/arrays/test_dual_kernels.py tests/estimators/test_newton_equals_reference.py
+	  tests/reduction/test_dual_kernels.py tests/online/test_newton_equals_reference.py
 
 torture: $(VENV)/dev.stamp ## 100,000 streams built to break a certificate, and a table of every kind of bound
 	@PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m _support.torture_run --streams 100000 --seed 0

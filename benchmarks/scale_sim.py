@@ -23,8 +23,8 @@ import numpy as np
 
 from sksketch import FrequentDirections
 from sksketch.arrays.threads import one_blas_thread
-from sksketch.persistence import to_bytes
 from sksketch.sketches.planning import operations_per_row
+from sksketch.state.persistence import to_bytes
 
 HERE = Path(__file__).resolve().parent
 ALL = 0  # the fan-in of "all at once"

@@ -13,10 +13,10 @@ import numpy as np
 
 import sksketch
 import zoo
-from sksketch.persistence import State
 from sksketch.sketches.base import Sketch
 from sksketch.sketches.forgetting import age_weights
-from sksketch.sketches.linear import LinearSketch
+from sksketch.sketches.projections.linear_sketch import LinearSketch
+from sksketch.state.persistence import State
 
 # Blocks large against the sketch, and yet so small that a short stream has many shrinks.
 EXACT = {"solver": "exact", "buffer_rows": 11}
@@ -306,8 +306,8 @@ def saving_is_invisible(make, X, cuts, through=None):
         saved.update(piece)
         state = saved.state()
         if through is not None:
-            sksketch.persistence.write_state(state, through)
-            state = sksketch.persistence.read_state(through)
+            sksketch.state.persistence.write_state(state, through)
+            state = sksketch.state.persistence.read_state(through)
         before = saved
         saved = type(saved).from_state(state)
         # The state is a copy: what the old sketch does later is nobody's business.

@@ -9,7 +9,7 @@ import pytest
 import laws
 import sksketch
 from golden import write
-from sksketch.loading import ESTIMATORS
+from sksketch.run.loading import ESTIMATORS
 from sksketch.sketches.catalog import KINDS
 
 # The files were written in short tiles, so that few rows make small files.

@@ -22,6 +22,8 @@ EXTRAS = {
     *("dask", "distributed", "pyspark", "py4j"),
 }
 LONGEST_FILE = 400
+MOST_FILES = 15
+THEMES = ("decomposition", "ridge", "online", "kernel_methods", "reduction")
 
 # Imports every module into a package whose __init__ never ran, one after the other.
 IMPORT_EACH_ALONE = """
@@ -119,6 +121,21 @@ def test_only_the_namespace_module_names_device_libraries(path):
 @pytest.mark.parametrize("path", MODULES + sorted((ROOT / "tests").rglob("*.py")), ids=relative)
 def test_file_is_short(path):
     assert len(path.read_text().splitlines()) <= LONGEST_FILE
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES}), ids=relative)
+def test_folder_is_small(folder):
+    assert len(list(folder.glob("*.py"))) <= MOST_FILES
+
+
+def test_every_estimator_is_public_in_its_theme():
+    for name in sksketch.__all__:
+        value = getattr(sksketch, name)
+        theme = getattr(value, "__module__", "").split(".")[1:2]
+        if inspect.isclass(value) and theme and theme[0] in THEMES:
+            package = getattr(sksketch, theme[0])
+            assert name in package.__all__
+            assert getattr(package, name) is value
 
 
 def test_readme_has_the_two_commands():

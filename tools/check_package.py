@@ -20,9 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 WANTED = ("3.11", "3.12", "3.13")
 TESTS = [
-    *("tests/sketches", "tests/estimators/test_base.py", "tests/estimators/test_decomposition.py"),
-    *("tests/estimators/test_ridge.py", "tests/test_golden.py", "tests/test_persistence.py"),
-    *("tests/test_low_rank.py", "tests/test_metrics.py", "tests/estimators/test_newton_rows.py"),
+    *("tests/sketches", "tests/models/test_base.py", "tests/decomposition/test_decomposition.py"),
+    *("tests/ridge/test_ridge.py", "tests/test_golden.py", "tests/state/test_persistence.py"),
+    *("tests/test_low_rank.py", "tests/test_metrics.py", "tests/online/test_newton_rows.py"),
 ]
 # What the tests need beside the package itself.
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "pandas")

@@ -9,11 +9,11 @@ import numpy as np
 from _common import cpu_seconds
 from _xie2015_digits import Digits, Pair, Stream, held_out
 
-from sksketch.learners.bandwidth import median_distance
-from sksketch.learners.features import FeatureMap, NystromMap, RandomFeatureMap
-from sksketch.learners.kernels import Kernel
-from sksketch.learners.pair_moments import PairMoments
-from sksketch.learners.paired_steps import PairedSteps
+from sksketch.kernel_methods.bandwidth import median_distance
+from sksketch.kernel_methods.feature_maps import FeatureMap, NystromMap, RandomFeatureMap
+from sksketch.kernel_methods.kernels import Kernel
+from sksketch.kernel_methods.pairs.pair_moments import PairMoments
+from sksketch.kernel_methods.pairs.paired_steps import PairedSteps
 
 BANDWIDTH_ROWS, PILOT_ROWS, CHUNK_ROWS = 2000, 4000, 4096
 RIDGES = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)

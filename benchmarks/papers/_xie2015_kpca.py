@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse.linalg
 from _common import cpu_seconds
 
-from sksketch.learners.bandwidth import median_distance
-from sksketch.learners.doubly_stochastic import DoublyStochasticPCA
-from sksketch.learners.features import RandomFeatureMap
-from sksketch.learners.kernels import Kernel
+from sksketch.kernel_methods.bandwidth import median_distance
+from sksketch.kernel_methods.feature_maps import RandomFeatureMap
+from sksketch.kernel_methods.kernels import Kernel
+from sksketch.kernel_methods.pca.doubly_stochastic import DoublyStochasticPCA
 
 BANDWIDTH_ROWS, CHUNK_ROWS = 2000, 4096
 STEPS = {"Oja, scalar step": "scalar", "Oja, matrix step": "matrix"}

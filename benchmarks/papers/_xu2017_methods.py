@@ -12,8 +12,8 @@ from _xu2017_data import Problem
 from sklearn.svm import LinearSVC
 
 from sksketch import RandomReduction, ReducedClassifier, SubspaceReduction
-from sksketch.learners.dual import solve
-from sksketch.learners.margins import DualLoss
+from sksketch.reduction.dual import solve
+from sksketch.reduction.dual_losses import DualLoss
 
 # The paper's letters.
 OPERATORS = {"rs": "sample", "rg": "gaussian", "srht": "srht", "rh": "countsketch"}

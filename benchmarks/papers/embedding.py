@@ -26,7 +26,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sksketch import make_sketch
-from sksketch.sketches.projection import hadamard_tile_rows
+from sksketch.sketches.projections.projection import hadamard_tile_rows
 
 KEYS = ("gaussian", "sign", "srht", "countsketch", "sample")
 RANK, N_ROWS, SIZES, SEEDS = 20, 4000, (40, 100, 250, 640, 1600), 100

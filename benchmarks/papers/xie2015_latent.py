@@ -24,7 +24,7 @@ from _common import cpu_seconds, machine
 from scipy import stats
 
 from sksketch import MultiviewMixture
-from sksketch.learners.density import volume
+from sksketch.kernel_methods.latent.density import volume
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 N_ROWS, QUICK_ROWS = 1_000_000, 20_000

@@ -22,7 +22,7 @@ from _kernel_methods import (
 )
 from memory import memory_mb
 
-from sksketch.learners.kernels import Kernel
+from sksketch.kernel_methods.kernels import Kernel
 
 BLOCK_ROWS = 50_000
 HELD_OUT = 2000

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from sksketch.learners.dual import solve
-from sksketch.learners.margins import DualLoss
+from sksketch.reduction.dual import solve
+from sksketch.reduction.dual_losses import DualLoss
 
 GAP = 1e-3
 # What liblinear calls tolerance, from loose to tight.

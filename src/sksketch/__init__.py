@@ -5,25 +5,7 @@ from sksketch import _command  # noqa: F401
 
 # isort: split
 from sksketch import datasets, metrics
-from sksketch.drive import fit_dask, fit_spark, fit_stream, sketch_dask, transform_spark
-from sksketch.estimators import (
-    MultiviewMixture,
-    OnlineNewtonClassifier,
-    OnlineNewtonRegressor,
-    RandomFeatures,
-    RandomReduction,
-    ReducedClassifier,
-    ReducedRegressor,
-    StreamingKernelCCA,
-    StreamingKernelPCA,
-    StreamingKernelSVD,
-    StreamingPCA,
-    StreamingRidge,
-    StreamingRidgeCV,
-    StreamingSpectralClustering,
-    StreamingSVD,
-    SubspaceReduction,
-)
+from sksketch.decomposition import StreamingPCA, StreamingSVD
 from sksketch.exceptions import (
     ConcurrentUseError,
     NotMergeableError,
@@ -32,14 +14,31 @@ from sksketch.exceptions import (
     StateFormatError,
     StreamExhaustedError,
 )
-from sksketch.loading import load
+from sksketch.kernel_methods import (
+    MultiviewMixture,
+    RandomFeatures,
+    StreamingKernelCCA,
+    StreamingKernelPCA,
+    StreamingKernelSVD,
+    StreamingSpectralClustering,
+)
 from sksketch.low_rank import LowRankPlusRidge
-from sksketch.plotting import (
+from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
+from sksketch.present.plotting import (
     ExplainedVarianceDisplay,
     LoadingsDisplay,
     RidgePathDisplay,
     SpectrumDisplay,
 )
+from sksketch.reduction import (
+    RandomReduction,
+    ReducedClassifier,
+    ReducedRegressor,
+    SubspaceReduction,
+)
+from sksketch.ridge import StreamingRidge, StreamingRidgeCV
+from sksketch.run import fit_dask, fit_spark, fit_stream, sketch_dask, transform_spark
+from sksketch.run.loading import load
 from sksketch.sketches import (
     Centered,
     Certificate,

@@ -308,7 +308,7 @@ def test_both_parsers_complain_about_the_same_place(text, code, position):
 
 def test_a_compiled_loop_is_kept_once_it_ran():
     from sksketch.arrays.kernels.jit import is_kept
-    from sksketch.arrays.kernels.small_eigen import eigen_inplace
+    from sksketch.online.kernels.small_eigen import eigen_inplace
 
     eigen_inplace(np.eye(2, 4), np.empty((2, 4)), np.empty(2), np.empty((4, 4)))
     assert is_kept(eigen_inplace)
@@ -317,7 +317,7 @@ def test_a_compiled_loop_is_kept_once_it_ran():
 
 def test_four_numbers_at_once_are_what_the_words_say():
     numba = pytest.importorskip("numba")
-    from sksketch.arrays.kernels.fours import add4, load4, store4, zero4
+    from sksketch.online.kernels.simd import add4, load4, store4, zero4
 
     def combine(A, x):
         store4(A, 1, 2, add4(add4(zero4(), x, load4(A, 0, 0)), -1.0, load4(A, 0, 3)))
@@ -334,7 +334,7 @@ def test_four_numbers_at_once_are_what_the_words_say():
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 7, 30])
 @pytest.mark.parametrize("rank", [0, 1, 30])
 def test_small_eigenproblems_are_those_of_lapack(n_rows, rank):
-    from sksketch.arrays.kernels.small_eigen import eigen_inplace
+    from sksketch.online.kernels.small_eigen import eigen_inplace
 
     B = np.random.default_rng(n_rows).standard_normal((n_rows, rank))
     width = -(-n_rows // 4) * 4

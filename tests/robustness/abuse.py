@@ -15,7 +15,7 @@ import laws
 import sksketch
 from robustness import forging, hostile
 from robustness.hostile import WIDTH
-from sksketch.sketches.linear import LinearSketch
+from sksketch.sketches.projections.linear_sketch import LinearSketch
 
 GOOD = np.random.default_rng(0).standard_normal((90, WIDTH)).round(2) + 1.0
 TARGETS = GOOD[:, 0] - GOOD[:, 1] + 0.1 * GOOD[:, 2]
@@ -100,7 +100,7 @@ def same(left: Any, right: Any, rtol: float) -> bool:
 
 def _reading(state: forging.State) -> list[Any]:
     """Return what a user would read from a restored object."""
-    model = sksketch.loading.restore(state)
+    model = sksketch.run.loading.restore(state)
     if isinstance(model, sksketch.Sketch):
         summary = model.summary()
         return [summary.to_dense(), model.n_rows_seen, model.squared_norm]

@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 import sksketch
 from golden import write
 from robustness import damage
-from sksketch.persistence import State, _checksum, read_state, write_state
+from sksketch.state.persistence import State, _checksum, read_state, write_state
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/*.sks"))
 NUMBERS = (0, 1, -1, -7, 2, 3, 10**6, 10**12, 2**63, 10**30, 0.5, -0.5, 1e308, float("nan"))

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from robustness import damage
 from sksketch import SourceError, open_rows
-from sksketch.streams import parquet
+from sksketch.streams.formats import parquet
 
 N_ROWS, WIDTH = 40, 6
 # Formats whose data are protected to the last byte.

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from robustness import abuse, everyone
-from sksketch.loading import restore
+from sksketch.run.loading import restore
 
 pytestmark = everyone.QUIET
 

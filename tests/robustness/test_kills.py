@@ -39,7 +39,8 @@ import sksketch, pyarrow.csv, pyarrow.parquet
 from sksketch import cli
 from sksketch.cli import app
 app._build_app()
-from sksketch.arrays.kernels import kernels, online_kernels
+from sksketch.arrays.kernels import kernels
+from sksketch.online.kernels import online_kernels
 kernels(), online_kernels()
 for line in sys.stdin:
     seconds, arguments = json.loads(line)

@@ -9,7 +9,7 @@ import pytest
 
 import sksketch
 from robustness import abuse, children, everyone
-from sksketch.estimators import _names
+from sksketch.online import named_columns
 
 CASES = (("oja", 1e6), ("rp", 1e20), ("rfd", 1e50), ("fd", 1e50), ("pfd", 1e50))
 
@@ -57,15 +57,15 @@ def test_a_refused_row_takes_its_new_names_back():
 
 
 def test_new_names_share_columns_once_there_are_very_many(monkeypatch):
-    monkeypatch.setattr(_names, "MOST_NAMES", 16)
-    monkeypatch.setattr(_names, "SHARED", 8)
+    monkeypatch.setattr(named_columns, "MOST_NAMES", 16)
+    monkeypatch.setattr(named_columns, "SHARED", 8)
     model = sksketch.OnlineNewtonRegressor("adagrad")
     for i in range(200):
         model.learn_one({f"name {i}": 1.0, "always": float(i % 3)}, float(i % 3))
     assert model.n_features_in_ == 16 + 8
     assert len(model.state().meta["names"]) < 400
     assert abs(model.predict_one({"always": 2.0}) - 2.0) < 1.0
-    back = sksketch.loading.restore(model.state())
+    back = sksketch.run.loading.restore(model.state())
     for one in (model, back):
         one.learn_one({"name 7": 1.0, "another": 2.0}, 1.0)
     abuse.forging.assert_same(model.state(), back.state())

@@ -147,7 +147,7 @@ def test_several_processes_may_write_one_path(here, what, full, tally):
             sizes.add(len(data))
             looks += 1
             if what == "state":
-                sksketch.persistence.from_bytes(data)
+                sksketch.state.persistence.from_bytes(data)
         time.sleep(0.002)
     found = Counter()
     for saver in savers:

@@ -17,7 +17,7 @@ import pytest
 
 import sksketch
 from robustness.conftest import FULL
-from sksketch.persistence import to_bytes
+from sksketch.state.persistence import to_bytes
 
 dask = pytest.importorskip("dask", reason="needs the extra dask")
 da = pytest.importorskip("dask.array")
@@ -166,7 +166,7 @@ def spark():
         session.stop()
 
 
-@pytest.mark.skipif(not FULL, reason="tests/test_spark.py kills one; here are a hundred")
+@pytest.mark.skipif(not FULL, reason="tests/run/test_spark.py kills one; here are a hundred")
 def test_spark_whose_workers_are_killed(spark, synchronous, tmp_path, tally):
     numbers = spark.sparkContext.parallelize(range(N_PARTS), N_PARTS)
     rows, targets, part_rows = X, Y, PART_ROWS

@@ -142,7 +142,7 @@ def test_fit_stream_holds_the_signals_that_the_program_handles(tmp_path):
         assert signal.getsignal(signal.SIGTERM) is handle
     finally:
         signal.signal(signal.SIGTERM, former)
-    assert sksketch.persistence.read_state(path).meta["rows_done"] == 10
+    assert sksketch.state.persistence.read_state(path).meta["rows_done"] == 10
 
 
 def test_an_error_in_csv_ends_with_its_own_code(tmp_path, full, tally):

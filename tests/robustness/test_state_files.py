@@ -11,7 +11,7 @@ import pytest
 
 import sksketch
 from robustness import children, damage, forging
-from sksketch.persistence import State, read_state, write_state
+from sksketch.state.persistence import State, read_state, write_state
 
 
 def test_damaged_and_forged_files_do_no_harm(tmp_path, full, tally):
@@ -45,7 +45,7 @@ def test_a_damaged_checkpoint_stops_the_run_and_stays(tmp_path, full, tally):
     good = path.read_bytes() if path.exists() else b""
     if not good:
         # A finished run leaves none; one that was cut short does.
-        sksketch.drive.checkpoints.Checkpoint(path, pca, {}).write(pca, 60)
+        sksketch.run.checkpoints.Checkpoint(path, pca, {}).write(pca, 60)
         good = path.read_bytes()
     found = Counter()
     for seed in range(1000 if full else 40):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sksketch import SourceError, cli, open_rows
-from sksketch.drive.checkpoints import Checkpoint
+from sksketch.run.checkpoints import Checkpoint
 
 pytest.importorskip("pyarrow")
 

@@ -20,8 +20,8 @@ import sksketch
 from golden import write
 from robustness import forging
 from sksketch import cli
-from sksketch.drive.checkpoints import Checkpoint
-from sksketch.persistence import State, read_state, to_bytes, write_state
+from sksketch.run.checkpoints import Checkpoint
+from sksketch.state.persistence import State, read_state, to_bytes, write_state
 
 SIZES = (30_000, 10**8, 10**10)
 MOST_BYTES, MOST_SECONDS = 10**9, 2.0

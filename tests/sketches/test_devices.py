@@ -22,7 +22,7 @@ from sksketch import (
 from sksketch.arrays.device_sparse import as_device_csr
 from sksketch.arrays.namespace import on_device, squared_norms, to_numpy, weighted_sum
 from sksketch.sketches import Centered
-from sksketch.sketches.regression import Regression
+from sksketch.sketches.wrappers.regression import Regression
 from sksketch.streams import Block
 from sksketch.streams.device import DEVICE_BLOCK_BYTES, device_blocks
 

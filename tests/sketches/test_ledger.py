@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sksketch.sketches.ledger import Ledger
+from sksketch.sketches.directions.shrink.ledger import Ledger
 
 amounts = st.floats(0, 1e6)
 ledgers = st.builds(

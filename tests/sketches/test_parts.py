@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 import laws
 import sksketch
 import zoo
-from sksketch.persistence import State
 from sksketch.sketches import bounds, planning
 from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.catalog import KEYS, load_sketch, make_sketch
+from sksketch.sketches.directions.shrink.readout import SHIFTS, check_correction
 from sksketch.sketches.forgetting import age_weights, aged
-from sksketch.sketches.readout import SHIFTS, check_correction
+from sksketch.state.persistence import State
 
 X = np.random.default_rng(0).standard_normal((150, 20))
 

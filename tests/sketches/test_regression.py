@@ -11,8 +11,8 @@ import laws
 import sksketch
 import zoo
 from sksketch import Regression, make_sketch
-from sksketch.persistence import State
-from sksketch.sketches.cross_moments import CrossMoments
+from sksketch.sketches.wrappers.cross_moments import CrossMoments
+from sksketch.state.persistence import State
 
 pytestmark = pytest.mark.usefixtures("short_tiles")
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sksketch.sketches.shrinkage import RULES, n_reduced
+from sksketch.sketches.directions.shrink.rules import RULES, n_reduced
 
 eigenvalues = st.lists(st.floats(0, 1e6), min_size=1, max_size=20).map(
     lambda values: np.sort(np.array(values))[::-1]

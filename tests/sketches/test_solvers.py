@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import zoo
 from sksketch import FrequentDirections
-from sksketch.sketches.ledger import Ledger
-from sksketch.sketches.shrinkage import NOTHING, RULES
-from sksketch.sketches.solvers import Task, shrink_block, shrink_exact
-from sksketch.sketches.stacks import DenseStack
+from sksketch.sketches.directions.shrink.ledger import Ledger
+from sksketch.sketches.directions.shrink.operand import DenseStack
+from sksketch.sketches.directions.shrink.rules import NOTHING, RULES
+from sksketch.sketches.directions.shrink.solvers import Task, shrink_block, shrink_exact
 
 
 def task(rows, size, *, rule="uniform", kept=None, seed=0, **changes):

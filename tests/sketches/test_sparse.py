@@ -6,8 +6,8 @@ import laws
 import zoo
 from sksketch import NotMergeableError, SparseFrequentDirections, make_sketch
 from sksketch.arrays.sparse import SparseRows
-from sksketch.sketches import sparse_shrink
-from sksketch.sketches.sparse_shrink import SparseTask, boosted_sparse_shrink
+from sksketch.sketches.directions.shrink import sparse_shrink
+from sksketch.sketches.directions.shrink.sparse_shrink import SparseTask, boosted_sparse_shrink
 
 RNG = np.random.default_rng(0)
 X = sp.random_array((700, 60), density=0.1, format="csr", rng=RNG)

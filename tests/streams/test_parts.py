@@ -44,7 +44,7 @@ def test_row_groups_and_files_of_parquet(tmp_path, small, monkeypatch):
 
 
 def test_rows_of_npy_files(tmp_path, small, monkeypatch):
-    monkeypatch.setattr("sksketch.streams.arrays.BLOCK_BYTES", 30 * 8 * 4)
+    monkeypatch.setattr("sksketch.streams.formats.arrays.BLOCK_BYTES", 30 * 8 * 4)
     np.save(tmp_path / "x.npy", X)
     n_parts, rows, _ = all_rows(open_rows(tmp_path / "x.npy"))
     assert n_parts == 10
@@ -59,7 +59,7 @@ def test_rows_of_npy_files(tmp_path, small, monkeypatch):
 
 def test_chunks_of_zarr(tmp_path, small, monkeypatch):
     zarr = pytest.importorskip("zarr")
-    monkeypatch.setattr("sksketch.streams.zarr.BLOCK_BYTES", 1)
+    monkeypatch.setattr("sksketch.streams.formats.zarr.BLOCK_BYTES", 1)
     zarr.create_array(tmp_path / "x.zarr", data=X, chunks=(64, 4))
     n_parts, rows, _ = all_rows(open_rows(tmp_path / "x.zarr"))
     assert n_parts == 14

@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sksketch import SourceError, open_rows
 from sksketch.streams import files
 from sksketch.streams.files import TextBlock
-from sksketch.streams.svmlight import parse
+from sksketch.streams.formats.svmlight import parse
 
 
 def gather(source, start_row=0):

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from sksketch import SourceError, open_rows
 from sksketch.arrays.kernels import generic
-from sksketch.streams import files, vw
+from sksketch.streams import files
 from sksketch.streams.files import TextBlock
-from sksketch.streams.vw import parse
+from sksketch.streams.formats import vw
+from sksketch.streams.formats.vw import parse
 
 # What Vowpal Wabbit 9.11 says with -b 18, by namespace and name.
 COLUMNS = {

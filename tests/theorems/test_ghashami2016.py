@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import zoo
 from sksketch import SparseFrequentDirections, metrics
 from sksketch.arrays.sparse import SparseRows
-from sksketch.sketches.sparse_shrink import (
+from sksketch.sketches.directions.shrink.sparse_shrink import (
     SPARSE_SHRINK_LOSS,
     simultaneous_iteration,
     sparse_shrink,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import laws
 import zoo
 from sksketch import FrequentDirections, TwoLevelFrequentDirections, metrics
-from sksketch.sketches.memory import Memory
-from sksketch.sketches.split_shrink import split_shrink
+from sksketch.sketches.directions.shrink.compression import Memory
+from sksketch.sketches.directions.shrink.split_shrink import split_shrink
 
 ranks = st.integers(1, 3)
 second_sizes = st.integers(1, 6)

@@ -18,7 +18,7 @@ import laws
 import zoo
 from sksketch import make_sketch
 from sksketch.arrays.random import stream
-from sksketch.sketches.projection import hadamard_tile_rows
+from sksketch.sketches.projections.projection import hadamard_tile_rows
 
 N_SEEDS = 500
 SIZE = 16

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import zoo
 from sksketch import ExactCovariance, FrequentDirections, datasets, metrics
 from sksketch.sketches import bounds
-from sksketch.sketches.shrinkage import n_reduced
+from sksketch.sketches.directions.shrink.rules import n_reduced
 
 sizes = st.integers(1, 8)
 new_rows = st.integers(1, 20)

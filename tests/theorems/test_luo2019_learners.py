@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 import newton_reference as reference
 from sksketch import OnlineNewtonClassifier, OnlineNewtonRegressor
-from sksketch.learners.losses import Loss
+from sksketch.online.losses import Loss
 
 CLASSIFICATION = ("squared", "logistic", "hinge")
 # Roundings of a few hundred sums, relative to the size of the terms.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import zoo
 from sksketch import LowRankPlusRidge, Regression, make_sketch
-from sksketch.learners.ridge import effective_dimension, solve_summary, squared_error_interval
+from sksketch.ridge.solution import effective_dimension, solve_summary, squared_error_interval
 
 
 @st.composite

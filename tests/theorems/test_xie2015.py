@@ -14,11 +14,11 @@ from numpy.polynomial.hermite import hermgauss, hermval
 from sklearn.datasets import load_digits
 
 from sksketch import RandomFeatures, StreamingKernelCCA, StreamingKernelPCA
-from sksketch.learners import doubly_stochastic
-from sksketch.learners.doubly_stochastic import DoublyStochasticPCA
-from sksketch.learners.features import RandomFeatureMap
-from sksketch.learners.kernels import Kernel
-from sksketch.learners.paired_steps import PairedSteps
+from sksketch.kernel_methods.feature_maps import RandomFeatureMap
+from sksketch.kernel_methods.kernels import Kernel
+from sksketch.kernel_methods.pairs.paired_steps import PairedSteps
+from sksketch.kernel_methods.pca import doubly_stochastic
+from sksketch.kernel_methods.pca.doubly_stochastic import DoublyStochasticPCA
 
 # Means over N(0, 1) by quadrature.
 POINTS, WEIGHTS = hermgauss(60)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sksketch.learners.density import WeightedDensity, volume
-from sksketch.learners.features import NystromMap
-from sksketch.learners.kernels import Kernel
-from sksketch.learners.multiview import (
+from sksketch.kernel_methods.feature_maps import NystromMap
+from sksketch.kernel_methods.kernels import Kernel
+from sksketch.kernel_methods.latent.density import WeightedDensity, volume
+from sksketch.kernel_methods.latent.multiview import (
     Moments,
     Triple,
     coordinates,
@@ -17,7 +17,7 @@ from sksketch.learners.multiview import (
     responsibilities,
     solve,
 )
-from sksketch.learners.tensor_power import symmetrized, tensor_power
+from sksketch.kernel_methods.latent.tensor_power import symmetrized, tensor_power
 
 
 def orthogonal(k: int, seed: int):

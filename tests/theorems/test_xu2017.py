@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sksketch import RandomReduction, ReducedClassifier, ReducedRegressor, SubspaceReduction
-from sksketch.learners.margins import DualLoss
-from sksketch.sketches import linear
+from sksketch.reduction.dual_losses import DualLoss
+from sksketch.sketches.projections import linear_sketch
 
 OPERATORS = ("countsketch", "gaussian", "srht", "sample")
 # Objectives are sums of a few hundred terms of order one.
@@ -217,7 +217,7 @@ def test_the_implicit_basis_is_orthonormal_and_spans_the_same(seed, operator):
     X = rng.standard_normal((60, 12)) * 10.0 ** -rng.uniform(0, 7, 12)
     X = sp.csr_array(X @ np.linalg.qr(rng.standard_normal((12, 12)))[0])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear, "DENSE_BYTES", 0)
+        patch.setattr(linear_sketch, "DENSE_BYTES", 0)
         implicit = SubspaceReduction(20, operator=operator, random_state=seed).fit(X)
     assert sp.issparse(implicit.sketch_.compact_matrix)
     U = implicit.components_

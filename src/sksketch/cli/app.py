@@ -98,15 +98,15 @@ def run() -> NoReturn:
 
 def _build_app() -> Any:
     """Return the commands as one application."""
-    from sksketch.cli import (
-        applying,
+    from sksketch.cli.commands import (
+        apply,
         files,
         kernels,
         models,
         online,
-        reducing,
-        reporting,
-        touring,
+        reduce,
+        report,
+        tour,
     )
     from sksketch.cli.options import epilog, grouped
 
@@ -119,9 +119,9 @@ def _build_app() -> Any:
     )
     learning: list[Any] = [
         *(models.pca, models.svd, models.ridge, online.online),
-        *(kernels.kpca, kernels.kcca, reducing.reduce, models.sketch),
+        *(kernels.kpca, kernels.kcca, reduce.reduce, models.sketch),
     ]
-    using: list[Any] = [files.merge, applying.apply, files.info, reporting.report, touring.tour]
+    using: list[Any] = [files.merge, apply.apply, files.info, report.report, tour.tour]
     for command in (*learning, *using):
         app.command(epilog=epilog(command.__name__))(grouped(command))
     return app

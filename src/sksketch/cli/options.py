@@ -13,8 +13,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from sksketch._disk import is_same
 from sksketch.sketches.catalog import KEYS
+from sksketch.state.disk import is_same
 
 EXAMPLES = {
     "pca": [

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.estimators import OnlineNewtonClassifier
-from sksketch.loading import restore
-from sksketch.persistence import State
+from sksketch.online import OnlineNewtonClassifier
+from sksketch.run.loading import restore
+from sksketch.state.persistence import State
 
 HEADER = f"{'rows':>12}  {'since last':>11}  {'loss':>11}  {'label':>10}  {'prediction':>10}"
 

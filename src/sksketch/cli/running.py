@@ -7,7 +7,6 @@ from typing import Any
 
 import typer
 
-from sksketch._disk import is_same, is_special
 from sksketch.arrays.namespace import find_device
 from sksketch.cli.memory import exact_fits, largest_sketch, parse_size, resident
 from sksketch.cli.options import Method, Rows, Run, Spread
@@ -15,12 +14,13 @@ from sksketch.cli.printing import echo
 from sksketch.cli.saving import STDOUT
 from sksketch.cli.show import progress_bar, say
 from sksketch.cli.stopping import exit_code
-from sksketch.drive import Progress, fit_stream
-from sksketch.drive.dask import fit_dask_parts
-from sksketch.drive.shards import shard_template
-from sksketch.drive.workers import fit_workers
-from sksketch.persistence import read_state
+from sksketch.run import Progress, fit_stream
+from sksketch.run.dask import fit_dask_parts
+from sksketch.run.shards import shard_template
+from sksketch.run.workers import fit_workers
 from sksketch.sketches import make_sketch
+from sksketch.state.disk import is_same, is_special
+from sksketch.state.persistence import read_state
 from sksketch.streams import RowSource, divide, open_rows, spare_memory
 
 # Files whose columns have numbers for names.

@@ -12,12 +12,12 @@ from typing import IO, Any, NamedTuple
 
 import typer
 
-from sksketch._blame import fitting, using
-from sksketch._disk import replacing
 from sksketch.exceptions import NotMergeableError
-from sksketch.loading import restore
-from sksketch.persistence import State, dump, read_state, write_state
+from sksketch.run.loading import restore
 from sksketch.sketches import Sketch
+from sksketch.state.blame import fitting, using
+from sksketch.state.disk import replacing
+from sksketch.state.persistence import State, dump, read_state, write_state
 
 STDOUT = "-"
 

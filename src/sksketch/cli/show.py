@@ -24,9 +24,9 @@ from rich.progress import Progress as ProgressBar
 from sksketch.cli.options import Run
 from sksketch.cli.printing import echo
 from sksketch.cli.saving import Saved
-from sksketch.drive import Progress
-from sksketch.estimators import StreamingRidge, StreamingRidgeCV
-from sksketch.findings import ONLINE, PLAIN, OnlineFindings, plain_findings
+from sksketch.present.findings import ONLINE, PLAIN, OnlineFindings, plain_findings
+from sksketch.ridge import StreamingRidge, StreamingRidgeCV
+from sksketch.run import Progress
 from sksketch.sketches import Sketch
 
 # Components or coefficients that are printed; --json has all of them.

@@ -3,15 +3,15 @@
 from sksketch.sketches.base import Sketch
 from sksketch.sketches.catalog import load_sketch, make_sketch
 from sksketch.sketches.certificate import Certificate
-from sksketch.sketches.countsketch import CountSketch
-from sksketch.sketches.exact import ExactCovariance
-from sksketch.sketches.frequent_directions import FrequentDirections
-from sksketch.sketches.moments import Centered
-from sksketch.sketches.projection import GaussianSketch, HadamardSketch, SignSketch
-from sksketch.sketches.regression import Regression
-from sksketch.sketches.sampling import RowSampleSketch
-from sksketch.sketches.sparse import SparseFrequentDirections
-from sksketch.sketches.two_level import TwoLevelFrequentDirections
+from sksketch.sketches.directions.exact_covariance import ExactCovariance
+from sksketch.sketches.directions.frequent_directions import FrequentDirections
+from sksketch.sketches.directions.sparse_frequent_directions import SparseFrequentDirections
+from sksketch.sketches.directions.two_level_frequent_directions import TwoLevelFrequentDirections
+from sksketch.sketches.projections.count_sketch import CountSketch
+from sksketch.sketches.projections.projection import GaussianSketch, HadamardSketch, SignSketch
+from sksketch.sketches.projections.row_sample_sketch import RowSampleSketch
+from sksketch.sketches.wrappers.centered import Centered
+from sksketch.sketches.wrappers.regression import Regression
 
 __all__ = [
     "Centered",

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from sksketch._guard import Guarded, refuse_if_written
 from sksketch._typing import Array, PathLike
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import cast, like, on_device, precision
@@ -31,10 +30,11 @@ from sksketch.arrays.rows import (
 from sksketch.arrays.sparse import is_sparse, scaled_rows
 from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.low_rank import LowRankPlusRidge
-from sksketch.persistence import State, write_state
 from sksketch.sketches.certificate import Certificate
 from sksketch.sketches.column_errors import ExactGram
 from sksketch.sketches.forgetting import accumulated_weight
+from sksketch.state.guard import Guarded, refuse_if_written
+from sksketch.state.persistence import State, write_state
 
 SINGLE_ROUNDOFF = unit_roundoff(np.float32)
 

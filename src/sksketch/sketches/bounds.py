@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.sketches.shrinkage import n_reduced
+from sksketch.sketches.directions.shrink.rules import n_reduced
 
 
 def _tail(X: Array, rank: int) -> float:

@@ -1,6 +1,5 @@
 """Where rows come from."""
 
-from sksketch.streams.arrow import spare_memory
 from sksketch.streams.blocks import (
     ArraySource,
     Block,
@@ -9,6 +8,7 @@ from sksketch.streams.blocks import (
     as_source,
     reblock,
 )
+from sksketch.streams.formats.arrow import spare_memory
 from sksketch.streams.open import open_rows
 from sksketch.streams.parts import Part, divide
 from sksketch.streams.source import RowSource

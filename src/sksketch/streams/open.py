@@ -13,18 +13,18 @@ import numpy.typing as npt
 from array_api_compat import is_array_api_obj
 
 from sksketch.exceptions import SourceError
-from sksketch.streams.arrays import ArrayReader, BlocksReader, NpyReader, npz_reader
-from sksketch.streams.arrow import ArrowReader
 from sksketch.streams.blocks import BlockSource, is_iterable_of_blocks
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import STDIN, TEXT_FORMATS, find_files, format_of
-from sksketch.streams.frames import FrameReader, as_frame
-from sksketch.streams.parquet import ParquetReader
+from sksketch.streams.formats.arrays import ArrayReader, BlocksReader, NpyReader, npz_reader
+from sksketch.streams.formats.arrow import ArrowReader
+from sksketch.streams.formats.delimited import CsvReader
+from sksketch.streams.formats.frames import FrameReader, as_frame
+from sksketch.streams.formats.parquet import ParquetReader
+from sksketch.streams.formats.svmlight import SvmlightReader
+from sksketch.streams.formats.vw import VwReader
+from sksketch.streams.formats.zarr import ZarrReader, is_store
 from sksketch.streams.source import Reader, RowSource, is_sparse
-from sksketch.streams.svmlight import SvmlightReader
-from sksketch.streams.text import CsvReader
-from sksketch.streams.vw import VwReader
-from sksketch.streams.zarr import ZarrReader, is_store
 
 
 def open_rows(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 
 @functools.cache
@@ -25,23 +24,3 @@ def kernels() -> ModuleType:
 
         return generic
     return compiled
-
-
-@functools.cache
-def online_kernels() -> SimpleNamespace:
-    """Return the loops of the online learners by name; the compiler is loaded at the first call."""
-    from sksketch.arrays.kernels import features, lazy_shrink, losses, oja, online
-    from sksketch.arrays.kernels.jit import is_kept
-
-    if sys.stderr.isatty() and not is_kept(lazy_shrink.learn_rows):
-        sys.stderr.write("compiling the online learners, once: 10 to 20 seconds\n")
-    modules = (losses, features, lazy_shrink, online, oja)
-    return SimpleNamespace(**{name: part for m in modules for name, part in vars(m).items()})
-
-
-@functools.cache
-def dual_kernels() -> ModuleType:
-    """Return the loops of dual coordinate ascent; the compiler is loaded at the first call."""
-    from sksketch.arrays.kernels import dual
-
-    return dual

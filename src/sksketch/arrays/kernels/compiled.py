@@ -7,7 +7,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
-from sksketch.arrays.kernels.words import (
+from sksketch.arrays.kernels.parsing import (
     column_index,
     decimal,
     hash_of,
@@ -75,7 +75,7 @@ def grown_mean_inplace(
     weights: tuple[float, ...],
     roundings: tuple[float, ...],
 ) -> None:
-    """Write what `centering.RunningMean` holds after a tile of rows to ``grown``, from ``held``.
+    """Write what `running_mean.RunningMean` holds after a tile of rows to ``grown``, from ``held``.
 
     ``tile`` has sums around the origin, squares around the centre, the same aged, the
     centre, and the origin. ``weights`` are those of earlier rows, of the tile with and without

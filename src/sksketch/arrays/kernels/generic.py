@@ -42,7 +42,7 @@ def grown_mean_inplace(
     weights: tuple[float, ...],
     roundings: tuple[float, ...],
 ) -> None:
-    """Write what `centering.RunningMean` holds after a tile of rows to ``grown``, from ``held``.
+    """Write what `running_mean.RunningMean` holds after a tile of rows to ``grown``, from ``held``.
 
     ``tile`` has sums around the origin, squares around the centre, the same aged, the
     centre, and the origin. ``weights`` are those of earlier rows, of the tile with and without

@@ -1,0 +1,1 @@
+"""The commands, one file each where they share no code."""

@@ -1,0 +1,185 @@
+"""The command online: learns row by row in one pass, and prints its progressive loss."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from sksketch._typing import Array
+from sksketch.cli.options import MissingValues, Precision, Rows, Run, Target
+from sksketch.cli.printing import echo
+from sksketch.cli.progressive import Printer, Progressive, as_records
+from sksketch.cli.running import finish, keep_sources, open_source, require_target, stream
+from sksketch.cli.saving import STDOUT, Saved, write
+from sksketch.cli.show import online_facts, print_json, print_model, say, warnings_in_one_line
+from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
+from sksketch.online.catalog import METHODS
+from sksketch.online.losses import CLASSIFICATION, REGRESSION
+from sksketch.streams import RowSource
+from sksketch.streams.files import STDIN
+
+MOST_CLASSES = 1000
+
+
+def known_methods(incomplete: str) -> list[str]:
+    """Return the methods that begin so, for the completion of the shell."""
+    return [key for key in METHODS if key.startswith(incomplete)]
+
+
+class Task(StrEnum):
+    """What the targets are."""
+
+    classify = "classify"
+    regress = "regress"
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What learns, and how often it sees the rows."""
+
+    task: Annotated[Task, typer.Option(help="Whether targets are labels or numbers.")] = (
+        Task.classify
+    )
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="All labels. By default files are looked through for them; those of stdin "
+            "are -1 and 1, or 0 and 1.",
+        ),
+    ] = None
+    method: Annotated[
+        str,
+        typer.Option(metavar="KEY", help=f"{', '.join(METHODS)}.", autocompletion=known_methods),
+    ] = "rfd"
+    sketch_size: Annotated[int, typer.Option(min=2, help="Directions of curvature kept.")] = 20
+    loss: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"{', '.join(CLASSIFICATION)}; to regress {', '.join(REGRESSION)}.",
+        ),
+    ] = "squared"
+    C: Annotated[
+        str | None,
+        typer.Option(
+            "--C",
+            metavar="NUMBER",
+            help="Bound on predictions; by default 1 for labels, auto for numbers.",
+        ),
+    ] = None
+    initial_ridge: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Curvature at the start, or auto.")
+    ] = "auto"
+    intercept: Annotated[
+        bool, typer.Option("--intercept/--no-intercept", help="Whether to learn an intercept.")
+    ] = True
+    passes: Annotated[
+        int, typer.Option(min=1, help="Times to read the rows; after the first they are not new.")
+    ] = 1
+
+
+def online(rows: Rows, run: Run, learner: Learner, target: Target = None) -> None:
+    """Learn a classifier or regression row by row, nothing to tune, and print as it goes.
+
+    Each row is predicted before it is learned from. The table has the mean loss of these
+    predictions since its last line and since the start, and the last label and prediction.
+    """
+    keep_sources(rows, run.output)
+    if STDIN in rows.sources and learner.passes > 1:
+        raise typer.BadParameter("stdin can be read only once; give a file for more --passes")
+    source = open_source(rows, target)
+    require_target(source)
+    if source.n_targets > 1:
+        raise typer.BadParameter("give one --target; each needs a model of its own")
+    model = Progressive(_estimator(learner))
+    classes = _labels(learner, rows, source, target) if learner.task == Task.classify else None
+    printer = None
+    if not run.quiet and not run.as_json:
+        printer = Printer(model, lambda line: echo(line, err=run.output == STDOUT))
+    with warnings_in_one_line():
+        stream(model, source, run, progress=printer, classes=classes, n_passes=learner.passes)
+    fitted = model.fitted
+    if source.feature_names is not None:
+        fitted.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+    saved = Saved(fitted, source.feature_names)
+    write(saved, run.output)
+    finish(run)
+    if printer is not None:
+        printer.finish()
+        echo("", err=run.output == STDOUT)
+    if run.output == STDOUT:
+        say(run, "saved to stdout")
+    elif run.as_json:
+        print_json(online_facts(saved, run.output) | {"table": as_records(model.table())})
+    elif not run.quiet:
+        print_model(saved, run.output, as_json=False)
+
+
+def _estimator(learner: Learner) -> Any:
+    options: dict[str, Any] = {} if learner.C is None else {"C": _number("--C", learner.C)}
+    kinds: dict[Task, Any] = {
+        Task.classify: OnlineNewtonClassifier,
+        Task.regress: OnlineNewtonRegressor,
+    }
+    return kinds[learner.task](
+        learner.method,
+        sketch_size=learner.sketch_size,
+        loss=learner.loss,
+        initial_ridge=_number("--initial-ridge", learner.initial_ridge),
+        fit_intercept=learner.intercept,
+        **options,
+    )
+
+
+def _number(name: str, text: str) -> float | str:
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{name} {text} is neither auto nor a number") from None
+
+
+def _labels(learner: Learner, rows: Rows, source: RowSource, target: str | None) -> Array | None:
+    """Return all labels: as given, as found in files, or None for those of stdin."""
+    if learner.classes is not None:
+        try:
+            return np.unique([float(word) for word in learner.classes.split(",")])
+        except ValueError:
+            raise typer.BadParameter(
+                f"--classes {learner.classes}: labels are numbers, separated by commas"
+            ) from None
+    if STDIN in rows.sources:
+        return None
+    found: set[float] = set()
+    labels: Iterator[Any]
+    if target is not None and source.feature_names is not None:
+        # Only the column of the target is read.
+        alone = dataclasses.replace(
+            rows,
+            columns=[target],
+            one_hot=None,
+            missing=MissingValues.drop,
+            dtype=Precision.float64,
+        )
+        labels = (block.X[:, 0] for block in open_source(alone).blocks())
+    else:
+        labels = (block.y for block in source.blocks())
+    for part in labels:
+        found.update(np.unique(part).tolist())
+        if len(found) > MOST_CLASSES:
+            raise typer.BadParameter(
+                f"there are more than {MOST_CLASSES:,} different labels; to predict numbers, "
+                "pass --task regress"
+            )
+    if len(found) < 2:
+        raise typer.BadParameter(
+            f"all labels are {', '.join(f'{label:g}' for label in found) or 'missing'}, so there "
+            "is nothing to tell apart; name the labels to come with --classes"
+        )
+    return np.array(sorted(found))

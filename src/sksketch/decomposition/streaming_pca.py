@@ -1,0 +1,163 @@
+"""One-pass PCA of rows that do not fit in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.decomposition.streaming_decomposition import StreamingDecomposition
+from sksketch.low_rank import LowRankPlusRidge
+from sksketch.models.checks import host_rows
+from sksketch.sketches import Centered, Sketch
+
+
+class StreamingPCA(StreamingDecomposition):
+    """Principal components in one pass, centered in that pass, with an error bound.
+
+    Parameters
+    ----------
+    n_components : int, float or None
+        Number of components, a fraction of the variance to explain (below 1), or None for
+        as many as the sketch keeps.
+    sketch : {"auto", "fd", "rfd", "cfd", "pfd", "isvd", "exact"} or Sketch
+        What remembers the rows. "auto" accumulates the exact covariance where that is cheap
+        and otherwise takes robust Frequent Directions with ``rule="half"``; `plan_` says which.
+    sketch_size : int, optional
+        Rows the sketch keeps; by default a few more than ``n_components``.
+    tol : float, optional
+        Let the sketch grow while it streams so that the certified spectral error stays
+        below ``tol`` times the total variance; `target_met_` says whether it did.
+    max_sketch_size : int, optional
+        Limit for ``tol``.
+    whiten : bool
+        Scale the scores to unit variance.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+    explained_variance_, explained_variance_ratio_, singular_values_ : array (n_components,)
+    mean_ : array of shape (n_features,)
+    certificate_ : Certificate
+    plan_ : str
+    n_samples_seen_ : int
+    sketch_ : Sketch
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> pca = StreamingPCA(n_components=2)
+    >>> for _ in range(10):
+    ...     pca = pca.partial_fit(rng.standard_normal((100, 5)) * [5, 3, 1, 1, 1] + 7)
+    >>> pca.explained_variance_.round(0)
+    array([25.,  9.])
+    >>> pca.transform(np.full((1, 5), 7.0)).round(0) + 0.0
+    array([[0., 0.]])
+
+    Notes
+    -----
+    Nothing is solved until an attribute is read, with the parameters as they are then. The
+    explained variance is an estimate, the kept eigenvalue plus the ridge that the read-out adds
+    for lost energy, inside its certified interval: ``certificate_.eigenvalues``, divided by the
+    total weight less one (``n_samples_seen_ - 1`` where rows have no weights and are not
+    forgotten). Of components for a fraction of the variance there are as few as are certain to
+    hold it, where any number is. Attributes are float64, also for rows in single precision.
+    """
+
+    kind = "streaming-pca"
+    _centered = True
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        sketch: str | Sketch = "auto",
+        sketch_size: int | None = None,
+        tol: float | None = None,
+        max_sketch_size: int | None = None,
+        whiten: bool = False,
+    ) -> None:
+        super().__init__(
+            n_components,
+            sketch=sketch,
+            sketch_size=sketch_size,
+            tol=tol,
+            max_sketch_size=max_sketch_size,
+        )
+        self.whiten = whiten
+
+    def _check_enough(self, rows: Any) -> None:
+        if rows.shape[0] < 2:
+            raise ValueError(
+                "PCA needs variation, got n_samples = 1 row; pass at least two rows, "
+                "or stream single rows with partial_fit"
+            )
+
+    @property
+    def mean_(self) -> Array:
+        """Mean of the rows."""
+        sketch = self.sketch_
+        assert isinstance(sketch, Centered)
+        mean: Array = self._once("mean_", lambda: sketch.mean)
+        return mean
+
+    @property
+    def var_(self) -> Array:
+        """Variance of each column, the mean of its squared differences to the mean.
+
+        NaN in a model that an earlier release has saved: it kept only their sum.
+        """
+        sketch = self.sketch_
+        assert isinstance(sketch, Centered)
+        squares: Array = self._once("var_", lambda: sketch.column_squares)
+        return squares / max(sketch.total_weight, np.finfo(np.float64).tiny)
+
+    def _offset(self) -> Array | None:
+        return self.mean_
+
+    def _scales(self) -> Array | None:
+        if not self.whiten:
+            return None
+        deviations = np.sqrt(self.explained_variance_)
+        # A direction without variance has no scale; leave it alone.
+        return np.asarray(1.0 / np.where(deviations > 0, deviations, 1.0))
+
+    def score_samples(self, X: Any) -> Array:
+        """Return the log-likelihood of each row under the probabilistic PCA model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        scores, rest = self._scores_and_rest(host_rows(X))
+        k, n_features = self.components_.shape
+        noise = max(self.noise_variance_, np.finfo(np.float64).tiny)
+        variances = np.maximum(self.explained_variance_, noise)
+        outside = rest / noise if k < n_features else 0.0
+        logdet = np.log(variances).sum() + (n_features - k) * np.log(noise)
+        inside = (scores**2 / variances).sum(axis=1)
+        return np.asarray(-0.5 * (n_features * np.log(2 * np.pi) + logdet + inside + outside))
+
+    def _model(self) -> LowRankPlusRidge:
+        """Return the covariance of the probabilistic PCA model."""
+        noise = self.noise_variance_
+        above = np.maximum(self.explained_variance_ - noise, 0.0)
+        return LowRankPlusRidge(self.components_, above, ridge=noise)
+
+    def get_covariance(self) -> Array:
+        """Return the model's covariance, dense: n_features squared numbers."""
+        return self._model().to_dense()
+
+    def get_precision(self) -> Array:
+        """Return the inverse of the model's covariance, dense."""
+        return self._model().solve(np.eye(self.n_features_in_))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean of `score_samples`."""
+        return float(self.score_samples(X).mean())

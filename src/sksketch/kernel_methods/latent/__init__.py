@@ -1,0 +1,1 @@
+"""Latent variables: mixtures of several views, and spectral clustering."""

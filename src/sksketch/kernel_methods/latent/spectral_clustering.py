@@ -1,0 +1,225 @@
+"""Spectral clustering for rows that do not fit: features in place of an affinity matrix."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from threadpoolctl import threadpool_limits
+
+from sksketch._typing import Array
+from sksketch.arrays.namespace import dtype_name, namespace, to_numpy
+from sksketch.arrays.random import sampled
+from sksketch.kernel_methods.feature_maps import load_features
+from sksketch.kernel_methods.kernel_estimator import KernelEstimator
+from sksketch.kernel_methods.latent.spectral import (
+    embedding,
+    local_scale,
+    nearest,
+    spectral_coefficients,
+)
+from sksketch.models.checks import check_whole, seed_of
+from sksketch.state.persistence import State
+
+# k-means sees at most so many embedded rows; the others join the nearest center.
+KMEANS_ROWS = 20_000
+# Rows are labelled so many at a time.
+BLOCK_ROWS = 1 << 15
+
+
+class StreamingSpectralClustering(
+    ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
+):
+    """Spectral clustering in memory that does not grow with the rows, with labels for new ones.
+
+    Kernel features divided by the root of their degree have the normalised affinity for their
+    Gram matrix. Their leading ``n_clusters`` directions, found in two passes over the rows,
+    embed any row; k-means clusters the embedded rows, scaled to length one.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Clusters to find, and columns of the embedding.
+    kernel : str
+        A kernel of `RandomFeatures`.
+    bandwidth : float, "local" or "median"
+        Rows are divided by it. "local" is the median distance to a near neighbour in a sample
+        of 1500 rows: the one whose rank is 2.5 % of the rows of a cluster of mean size, and at
+        least 7. The median distance between rows is too wide for clusters that are no balls.
+    landmarks : int, array of shape (n_landmarks, n_features) or None
+        Nystrom features of so many random rows, or of these. None takes random features.
+    n_random_features : int
+        Random features where ``landmarks`` is None. They need a clear gap in the spectrum of
+        the affinity, above 10/sqrt(n_random_features), and a bandwidth that leaves one; prefer
+        landmarks.
+    kernel_params : dict, optional
+        Parameters of the kernel, see `RandomFeatures`.
+    random_state : int, RandomState or None
+        Seed of all samples, of the features and of k-means.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        The cluster of each row of ``fit``; a saved model does without.
+    cluster_centers_ : array of shape (n_clusters, n_clusters)
+        Centers of the embedded rows.
+    bandwidth_ : float
+        The bandwidth used.
+    features_ : FeatureMap
+        The features used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)
+    >>> circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> model = StreamingSpectralClustering(2).fit(np.vstack([circle, 0.4 * circle]))
+    >>> inner, outer = model.predict([[0.0, 0.4], [0.0, 1.0]])
+    >>> bool((model.labels_[:200] == outer).all() and (model.labels_[200:] == inner).all())
+    True
+
+    Notes
+    -----
+    Xie, Liang and Song (2015) cluster by plain kernel PCA, which fails on two circles: only
+    features weighted by their degree lead to the normalised cut. Degrees are floored at 10 %
+    of their median, so that single rows far from all others do not take a direction.
+
+    ``fit`` reads the rows in blocks and leaves memory maps on disk; there is no
+    ``partial_fit``, as the degree of a row needs all others. For a stream that cannot be read
+    again, fit a sample of it and ``predict`` the rest.
+    """
+
+    kind = "spectral-clustering"
+    _fitted = "cluster_centers_"
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernel: str = "gaussian",
+        bandwidth: float | str = "local",
+        landmarks: Any = 500,
+        n_random_features: int = 2048,
+        kernel_params: dict[str, Any] | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.landmarks = landmarks
+        self.n_random_features = n_random_features
+        self.kernel_params = kernel_params
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; arrays of torch and cupy stay on their device.
+        y : ignored
+            Present for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
+        """
+        check_whole("n_clusters", self.n_clusters, 1)
+        check_whole("n_random_features", self.n_random_features, 1)
+        with self._or_as_before():
+            rows = self._checked(X, reset=True)
+            if rows.shape[0] < self.n_clusters:
+                raise ValueError(
+                    f"n_samples={rows.shape[0]} is fewer than n_clusters={self.n_clusters}; "
+                    "give more rows or ask for fewer clusters"
+                )
+            seed = seed_of(self.random_state)
+            bandwidth = self.bandwidth
+            if isinstance(bandwidth, str) and bandwidth == "local":
+                bandwidth = local_scale(rows, self.n_clusters, self.kernel, seed)
+            self.features_ = self._new_features(
+                rows, seed, bandwidth=bandwidth, landmarks=self.landmarks
+            )
+            self.coefficients_ = to_numpy(
+                spectral_coefficients(self.features_, rows, self.n_clusters, seed)
+            )
+            points = to_numpy(self._embedding(sampled(rows, KMEANS_ROWS, seed, "k-means")))
+            self.cluster_centers_ = _centers(points, self.n_clusters, seed)
+            self.labels_ = self._labels(rows)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self._labels(self._known(X))
+
+    def transform(self, X: Any) -> Any:
+        """Return the embedding of rows, in their precision and on their device.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters)
+            Rows of length one; zeros for a row without any neighbours among the landmarks.
+        """
+        rows = self._known(X)
+        points = self._embedding(rows)
+        xp = namespace(points)
+        return xp.astype(points, getattr(xp, dtype_name(rows)), copy=False)
+
+    @property
+    def bandwidth_(self) -> float:
+        """The bandwidth used."""
+        return self.features_.kernel.bandwidth
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.coefficients_.shape[1])
+
+    def _known(self, X: Any) -> Any:
+        self._require()
+        return self._checked(X, reset=False)
+
+    def _embedding(self, rows: Any) -> Any:
+        return embedding(self.features_, self.coefficients_, rows)
+
+    def _labels(self, rows: Any) -> Any:
+        xp = namespace(rows)
+        found = [
+            nearest(self._embedding(rows[start : start + BLOCK_ROWS]), self.cluster_centers_)
+            for start in range(0, rows.shape[0], BLOCK_ROWS)
+        ]
+        return xp.concat(found)
+
+    def _learned(self, state: State) -> State:
+        arrays = {"coefficients": self.coefficients_, "centers": self.cluster_centers_}
+        return state.with_more({}, arrays).with_inner("features", self.features_.state())
+
+    def _recall(self, state: State) -> None:
+        self.features_ = load_features(state.inner("features"))
+        self.coefficients_ = np.asarray(state.arrays["coefficients"])
+        self.cluster_centers_ = np.asarray(state.arrays["centers"])
+
+
+def _centers(points: Array, n_clusters: int, seed: int) -> Array:
+    # Imported when needed: this module of scikit-learn loads a progress bar's library.
+    from sklearn.cluster import KMeans
+
+    # Threads of its own add up the rows of a cluster in the order in which they are ready.
+    with threadpool_limits(1, user_api="openmp"):
+        means = KMeans(n_clusters, n_init=10, random_state=seed % 2**32).fit(points)
+    centers: Array = means.cluster_centers_
+    return centers

@@ -1,0 +1,1 @@
+"""Two views: kernel canonical correlations and kernel singular values."""

@@ -1,0 +1,1 @@
+"""Kernel principal components."""

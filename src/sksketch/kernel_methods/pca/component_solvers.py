@@ -1,0 +1,203 @@
+"""The two solvers of kernel PCA, with one face: doubly stochastic steps, or a sketch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.arrays.namespace import like, on_device
+from sksketch.decomposition import StreamingPCA, StreamingSVD
+from sksketch.exceptions import NotMergeableError
+from sksketch.kernel_methods.batching import Waiting
+from sksketch.kernel_methods.expansions import Functions
+from sksketch.kernel_methods.feature_maps import FeatureMap, load_features
+from sksketch.kernel_methods.pairs.pair_solvers import same_features
+from sksketch.kernel_methods.pca.doubly_stochastic import DoublyStochasticPCA
+from sksketch.kernel_methods.pca.krylov_passes import KrylovPasses
+from sksketch.state.persistence import State
+
+CHUNK_ROWS = 8192
+# Up to so many features the covariance is kept as it is.
+EXACT_COLUMNS = 2048
+
+
+class SketchedComponents:
+    """PCA of the features by a sketch of them, in one pass."""
+
+    name: ClassVar[str] = "sketch"
+
+    def __init__(self, features: FeatureMap, n_components: int, center: bool) -> None:
+        few = features.n_columns <= EXACT_COLUMNS
+        kind = StreamingPCA if center else StreamingSVD
+        self.features = features
+        self.center = center
+        self._complete = False
+        # Features of slow kernels need a sketch well above the components.
+        size = None if few else min(max(10 * n_components, 128), features.n_columns)
+        self.pca = kind(n_components, sketch="exact" if few else "rfd", sketch_size=size)
+
+    def begin(self, pilot: Any) -> None:
+        """Learn from the first rows."""
+        self.learn(pilot)
+
+    def learn(self, rows: Any) -> None:
+        """Learn from rows, unless all have come before."""
+        if self._complete:
+            return
+        for part in chunks(rows):
+            self.pca.partial_fit(self.features.transform(part))
+
+    def fit(self, rows: Any, pilot: Any, order: Array, n_passes: int, sample: Any) -> None:
+        """Learn from all rows at once."""
+        self.learn(rows)
+
+    def end_pass(self) -> None:
+        """Hear that all rows have come: later passes have nothing new."""
+        self._complete = True
+
+    def functions(self) -> tuple[Array, Functions]:
+        """Return eigenvalues and eigenfunctions."""
+        W = np.asarray(self.pca.components_, np.float64).T
+        values = np.asarray(self.pca.singular_values_, np.float64) ** 2 / self.pca.n_samples_seen_
+        mean = self.pca.mean_ if self.center else np.zeros(len(W))
+        scale = self.features.n_columns**-0.5
+        return values, Functions(self.features, W * scale, mean @ W)
+
+    def merge(self, other: Any) -> None:
+        """Add what another one has learned with the same features."""
+        if not same_features(self.features, other.features):
+            raise NotMergeableError(
+                "the two have different features; give both the same random_state, a number as "
+                "bandwidth, and the same landmarks"
+            )
+        self.pca.merge(other.pca)
+
+    def state(self) -> State:
+        """Return all it is, as plain data."""
+        facts = {"center": self.center, "complete": self._complete}
+        state = State(self.name, 1, facts, {})
+        state = state.with_inner("features", self.features.state())
+        if hasattr(self.pca, "sketch_"):
+            state = state.with_inner("pca", self.pca.state())
+        return state
+
+    @classmethod
+    def from_state(cls, state: State) -> SketchedComponents:
+        """Build the one that ``state`` was taken from."""
+        features = load_features(state.inner("features"))
+        solver = cls(features, 1, bool(state.meta["center"]))
+        solver.pca = type(solver.pca).from_state(state.inner("pca"))
+        solver._complete = bool(state.meta["complete"])
+        return solver
+
+
+class SteppedComponents:
+    """Doubly stochastic steps, one whenever there are rows for it, and passes to polish them."""
+
+    name: ClassVar[str] = "sgd"
+
+    def __init__(self, learner: DoublyStochasticPCA, batch_size: int) -> None:
+        self.learner = learner
+        self.features = learner.features
+        self.batch_size = batch_size
+        self._waiting = Waiting()
+        self._passes: KrylovPasses | None = None
+
+    def begin(self, pilot: Any) -> None:
+        """Start from the first rows."""
+        self.learner.begin(pilot)
+
+    def learn(self, rows: Any) -> None:
+        """Make the steps that there are rows for; later rows wait."""
+        if self._passes is not None:
+            self._passes.add(rows)
+            return
+        self._waiting.add(rows)
+        while len(self._waiting) >= self.batch_size:
+            self.learner.learn(self._waiting.take(self.batch_size)[0])
+
+    def fit(self, rows: Any, pilot: Any, order: Array, n_passes: int, sample: Any) -> None:
+        """Make steps with all rows in an order, then passes over them."""
+        self.learner.begin(pilot)
+        # All features must be there at the end, however few the rows.
+        n_steps = -(-len(order) // self.batch_size)
+        missing = self.features.n_columns - self.learner.coefficients.shape[0]
+        self.learner.feature_batch = max(self.learner.feature_batch, -(-missing // n_steps))
+        for first in range(0, len(order), self.batch_size):
+            chosen = np.sort(order[first : first + self.batch_size])
+            self.learner.learn(rows[like(chosen, rows)], len(chosen) / self.batch_size)
+        if n_passes:
+            passes = self.learner.passes()
+            for number in range(n_passes):
+                for part in chunks(rows):
+                    passes.add(part)
+                if number + 1 < n_passes:
+                    passes.end_pass()
+            self.learner.take(passes)
+        self.learner.measure(sample)
+
+    def end_pass(self) -> None:
+        """Hear that all rows have come, and go on to the next pass of the polish."""
+        if self._passes is None:
+            self.learner = self._settled()
+            self._waiting = Waiting()
+            self._passes = self.learner.passes()
+        else:
+            self._passes.end_pass()
+
+    def _settled(self) -> DoublyStochasticPCA:
+        """Return a learner that has used all rows, without a change of this one."""
+        if not len(self._waiting):
+            return self.learner
+        learner = self.learner.copy()
+        rest = self._waiting.all()[0]
+        if on_device(learner.coefficients):
+            rest = like(rest, learner.coefficients)
+        learner.learn(rest, rest.shape[0] / self.batch_size)
+        return learner
+
+    def functions(self) -> tuple[Array, Functions]:
+        """Return eigenvalues and eigenfunctions."""
+        learner = self._settled()
+        if self._passes is not None and self._passes.n_rows:
+            learner = learner.copy()
+            learner.take(self._passes)
+        return learner.functions()
+
+    def merge(self, other: Any) -> None:
+        """Refuse: steps depend on all rows before them."""
+        raise NotMergeableError(
+            "steps depend on all rows before them and can not be merged; use solver='sketch'"
+        )
+
+    def state(self) -> State:
+        """Return all it is, as plain data."""
+        arrays = {f"waiting.{k}": v for k, v in self._waiting.arrays().items()}
+        if self._passes is not None:
+            arrays |= {f"passes.{k}": v for k, v in self._passes.arrays().items()}
+        state = State(self.name, 1, {"batch_size": self.batch_size}, arrays)
+        state = state.with_inner("features", self.features.state())
+        return state.with_inner("learner", self.learner.state())
+
+    @classmethod
+    def from_state(cls, state: State) -> SteppedComponents:
+        """Build the one that ``state`` was taken from."""
+        features = load_features(state.inner("features"))
+        learner = DoublyStochasticPCA.from_state(state.inner("learner"), features)
+        solver = cls(learner, state.count("batch_size"))
+        solver._waiting = Waiting.of(state.behind("waiting."))
+        if passes := state.behind("passes."):
+            solver._passes = KrylovPasses.of(features, passes, learner.center)
+        return solver
+
+
+SOLVERS: dict[str, Any] = {kind.name: kind for kind in (SketchedComponents, SteppedComponents)}
+
+
+def chunks(rows: Any) -> Iterator[Any]:
+    """Yield rows in pieces of `CHUNK_ROWS`."""
+    for first in range(0, rows.shape[0], CHUNK_ROWS):
+        yield rows[first : first + CHUNK_ROWS]

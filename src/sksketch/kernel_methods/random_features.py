@@ -1,0 +1,174 @@
+"""Random and Nystrom features: a kernel as a transformer."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sksketch.kernel_methods.feature_maps import load_features
+from sksketch.kernel_methods.kernel_estimator import KernelTransformer
+from sksketch.models.checks import check_whole, seed_of
+from sksketch.state.persistence import State
+
+
+class RandomFeatures(KernelTransformer):
+    """Columns whose inner products are the values of a kernel, up to 1/sqrt(n_random_features).
+
+    A feature is a function of the seed and its number alone: it is made again whenever it is
+    needed, on the device of the rows, and never stored.
+
+    Parameters
+    ----------
+    kernel : str
+        "gaussian", "laplacian", "cauchy", "matern", "dot-product", "polynomial",
+        "exponential-semigroup", "reciprocal-semigroup" or "arc-cosine".
+    n_random_features : int
+        Columns to make.
+    bandwidth : float or "median"
+        Rows are divided by it. "median" is the median distance between rows for the first
+        four kernels, in their norm, and 1 for the others.
+    kernel_params : dict, optional
+        "nu" of "matern" (1.5), "coefficients" of "dot-product" (1/n!), "degree" (3) and
+        "coef0" (1) of "polynomial", "beta" and "rate" (1) of the semigroup kernels, "order" of
+        "arc-cosine" (1).
+    landmarks : int or array of shape (n_landmarks, n_features), optional
+        Nystrom features of these rows, or of so many random ones, instead of random features.
+        They are better where the kernel's spectrum falls fast; ``n_random_features`` is not
+        used then.
+    pairs : bool
+        Whether each frequency makes a cosine and a sine, which has less error; otherwise each
+        makes one cosine with a random phase. For the first four kernels.
+    feature_batch : int
+        Features of the polynomial kernel are drawn so many at a time.
+    cache_features : bool
+        Whether to keep the frequencies, ``n_random_features * n_features`` numbers, for faster
+        calls of ``transform`` on few rows.
+    random_state : int, RandomState or None
+        Seed of the features and of the rows sampled for bandwidth and landmarks.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+        The bandwidth used.
+    n_features_out_ : int
+        Columns made; fewer than landmarks if these are linearly dependent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((5, 3))
+    >>> Z = RandomFeatures("gaussian", 8192, bandwidth=2.0).fit_transform(X)
+    >>> distances = ((X[:, None] - X) ** 2).sum(axis=2)
+    >>> bool(abs(Z @ Z.T - np.exp(-distances / 8)).max() < 0.05)
+    True
+
+    Notes
+    -----
+    Xie, Liang and Song (2015), table 1, with corrections. In print, the normalisation of the
+    Gaussian density lacks parentheses; the density of the Cauchy kernel's frequencies has mass
+    2^d; the exponent of the Matern density must be -(nu + d/2) and its frequencies are angular;
+    the degrees of the dot-product kernel have a law only for p = 2, and here follow
+    a_n R^(2n), with R the largest length of a row seen by ``fit``; the exponent of the Levy
+    density lacks a square on beta; the arc-cosine feature is one degree too high and lacks a
+    factor sqrt(2). Features of the dot-product, polynomial and arc-cosine kernels are not
+    bounded: scale the rows.
+    """
+
+    kind = "random-features-transformer"
+    _fitted = "features_"
+
+    def __init__(
+        self,
+        kernel: str = "gaussian",
+        n_random_features: int = 1024,
+        *,
+        bandwidth: float | str = "median",
+        kernel_params: dict[str, Any] | None = None,
+        landmarks: Any = None,
+        pairs: bool = True,
+        feature_batch: int = 1024,
+        cache_features: bool = False,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_random_features = n_random_features
+        self.bandwidth = bandwidth
+        self.kernel_params = kernel_params
+        self.landmarks = landmarks
+        self.pairs = pairs
+        self.feature_batch = feature_batch
+        self.cache_features = cache_features
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Take the number of columns from rows, and bandwidth and landmarks where asked for.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; arrays of torch and cupy stay on their device.
+        y : ignored
+            Present for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
+        """
+        check_whole("n_random_features", self.n_random_features, 1)
+        check_whole("feature_batch", self.feature_batch, 1)
+        with self._or_as_before():
+            rows = self._checked(X, reset=True)
+            seed = seed_of(self.random_state)
+            self.features_ = self._new_features(rows, seed, landmarks=self.landmarks)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Fit to the first block of rows, and only check the later ones.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "features_"):
+            return self.fit(X)
+        self._checked(X, reset=False)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of rows, in their precision and on their device.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_features_out_)
+        """
+        self._require()
+        rows = self._checked(X, reset=False)
+        return self.features_.transform(rows)
+
+    @property
+    def bandwidth_(self) -> float:
+        """The bandwidth used."""
+        return self.features_.kernel.bandwidth
+
+    @property
+    def n_features_out_(self) -> int:
+        """Columns made."""
+        return self.features_.n_columns
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.features_.n_columns
+
+    def _learned(self, state: State) -> State:
+        return state.with_inner("features", self.features_.state())
+
+    def _recall(self, state: State) -> None:
+        self.features_ = load_features(state.inner("features"))

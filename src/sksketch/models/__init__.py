@@ -1,0 +1,1 @@
+"""What all estimators share: scikit-learn's contract, rows, callbacks, labels."""

@@ -1,0 +1,52 @@
+"""Rows that dask holds: estimators tell them from others and hand them to a runner.
+
+Runners know estimators and lie above them, so nothing here imports one: `sksketch.run` sets the
+one for dask when it is imported, which `import sksketch` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+PACKAGES = ("dask", "dask_expr")
+
+Estimator = TypeVar("Estimator")
+
+
+class Runner(NamedTuple):
+    """How to learn from a collection, and how to answer for one."""
+
+    fit: Callable[..., Any]
+    answer: Callable[[Any, str, Any], Any]
+
+
+_runners: dict[str, Runner] = {}
+
+
+def set_runner(fit: Callable[..., Any], answer: Callable[[Any, str, Any], Any]) -> None:
+    """Set what learns from dask's rows, and what answers for them."""
+    _runners["dask"] = Runner(fit, answer)
+
+
+def is_dask(X: Any) -> bool:
+    """Tell dask's arrays, frames and lists of Delayed from rows in memory."""
+    if isinstance(X, list | tuple) and len(X):
+        return all(module_of(part) == "dask.delayed" for part in X)
+    return module_of(X).partition(".")[0] in PACKAGES
+
+
+def module_of(value: Any) -> str:
+    """Return the module that defines the type of a value."""
+    return type(value).__module__
+
+
+def fit_dask(estimator: Estimator, X: Any, y: Any = None, sample_weight: Any = None) -> Estimator:
+    """Learn from a collection of dask where its rows lie."""
+    fitted: Estimator = _runners["dask"].fit(estimator, X, y, sample_weight)
+    return fitted
+
+
+def lazily(estimator: Any, method: str, X: Any) -> Any:
+    """Return what a method would give for a dask collection, to be computed when needed."""
+    return _runners["dask"].answer(estimator, method, X)

@@ -1,0 +1,359 @@
+"""The online Newton classifier: one pass, row by row, second order and no learning rate."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from sksketch._typing import Array
+from sksketch.models.labels import (
+    LinearClassifier,
+    labels_of,
+    labels_text,
+    one_against_rest,
+)
+from sksketch.online.checks import given_classes
+from sksketch.online.losses import CLASSIFICATION
+from sksketch.online.online_estimator import OnlineEstimator
+from sksketch.state.guard import reads
+
+# Labels that come in pairs, so that the first of them lets expect the other.
+PAIRS: tuple[tuple[Any, Any], ...] = ((False, True), (0, 1), (-1, 1))
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    if estimator.loss != "logistic":
+        raise AttributeError(f"probabilities need loss='logistic', not {estimator.loss!r}")
+    return True
+
+
+class OnlineNewtonClassifier(LinearClassifier, OnlineEstimator):
+    """Linear classifier that learns row by row with curvature and nothing to tune.
+
+    Each row is predicted, then learned from by a Newton step whose curvature is a sketch of all
+    gradients so far. The cost of a row grows with its non-zeros and not with the columns.
+
+    Parameters
+    ----------
+    method : str
+        ``"rfd"`` keeps the curvature by Robust Frequent Directions. ``"fd"``, ``"pfd"``, ``"rp"``
+        and ``"oja"`` are other sketches, ``"full"`` the whole curvature (for few columns),
+        ``"adagrad"`` its diagonal, ``"ogd"`` none.
+    sketch_size : int
+        m of the paper, at least 2: the sketch keeps m - 1 directions.
+    loss : str
+        ``"squared"``, ``"logistic"`` or ``"hinge"`` of labels -1 and 1.
+    C : float
+        Predictions are projected to ``[-C, C]`` while learning.
+    initial_ridge : float or "auto"
+        Curvature in all directions at the start. ``"auto"`` takes the squared length of the first
+        row that is added. 0 is the paper's RFD0, for ``"rfd"`` only.
+    fit_intercept : bool
+        Whether to add a column of ones.
+    n_passes : int
+        Times that `fit` goes over the rows.
+    class_weight : dict, "balanced" or None
+        Weight of each label; ``"balanced"`` only for `fit`.
+    null_projection : str
+        ``"range"``, ``"exact"``, ``"printed"`` or ``"clip"``: how to project while there is no
+        ridge, see `online.unridged_newton`.
+    fraction : float
+        Of the directions, how many ``"pfd"`` cuts.
+    buffer_rows : int, optional
+        Rows between shrinks and kept ones together. By default the first shrink comes when
+        there are ``sketch_size`` rows, and the room doubles until there are three times as many;
+        with ``initial_ridge=0`` there are always twice as many.
+    hash_size : int, optional
+        For rows with names, see `learn_one`: None gives each name a column as it comes, and lets
+        those after the first 2^18 share 2^16 columns by their hash, so that memory has an end; a
+        number hashes all names to that many columns.
+    random_state : int
+        Seed of ``"rp"`` and ``"oja"``.
+
+    Attributes
+    ----------
+    classes_ : array
+        Labels.
+    coef_ : array of shape (1, n_features) or (n_classes, n_features)
+        Weights.
+    intercept_ : array of shape (1,) or (n_classes,)
+        Weights of the column of ones.
+    online_error_ : float
+        Part of the rows that were predicted wrong before they were learned from.
+    cumulative_loss_ : float
+        Sum of the losses of those predictions, each clipped to ``[-C, C]`` first, and of all
+        classes.
+    n_samples_seen_ : int
+        Rows learned from.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((2_000, 5))
+    >>> y = np.where(X @ [1.0, -2.0, 0.0, 1.0, 0.5] > 0, "yes", "no")
+    >>> model = OnlineNewtonClassifier(sketch_size=4).fit(X, y)
+    >>> model.online_error_ < 0.1, model.predict(X[:3]).tolist() == y[:3].tolist()
+    (True, True)
+
+    Notes
+    -----
+    A block of rows gives exactly what its rows give one by one. Several classes have a learner
+    each, against the rest. `merge` is refused: every step depends on all rows before.
+
+    References
+    ----------
+    .. [1] Luo et al. (2019), Robust Frequent Directions with Application in Online Learning,
+       JMLR 20(45).
+    """
+
+    kind = "online-newton-classifier"
+    _losses = CLASSIFICATION
+
+    def __init__(
+        self,
+        method: str = "rfd",
+        *,
+        sketch_size: int = 20,
+        loss: str = "squared",
+        C: float = 1.0,
+        initial_ridge: float | str = "auto",
+        fit_intercept: bool = True,
+        n_passes: int = 1,
+        class_weight: Any = None,
+        null_projection: str = "range",
+        fraction: float = 0.2,
+        buffer_rows: int | None = None,
+        hash_size: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.method = method
+        self.sketch_size = sketch_size
+        self.loss = loss
+        self.C = C
+        self.initial_ridge = initial_ridge
+        self.fit_intercept = fit_intercept
+        self.n_passes = n_passes
+        self.class_weight = class_weight
+        self.null_projection = null_projection
+        self.fraction = fraction
+        self.buffer_rows = buffer_rows
+        self.hash_size = hash_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from all rows, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row's loss; rows of weight zero are left out.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go on learning from more rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like, optional
+            All labels that will ever come; needed at the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row's loss.
+
+        Returns
+        -------
+        self
+        """
+        self.partial_fit_predict(X, y, classes, sample_weight)
+        return self
+
+    def partial_fit_predict(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Array:
+        """Go on learning, and return the label that each row was given before it was learned from.
+
+        Parameters
+        ----------
+        X, y, classes, sample_weight
+            As for `partial_fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        first = not hasattr(self, "learners_")
+        self._refuse_balanced()
+        with self._or_as_before():
+            if first or not hasattr(self, "classes_"):
+                self.classes_ = given_classes(classes)
+            elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+                raise ValueError(
+                    f"classes are {np.unique(classes).tolist()}, but learning began with "
+                    f"{self.classes_.tolist()}; give the same"
+                )
+            return self._predictions(self._take(X, y, sample_weight, reset=first))
+
+    def progressive_score(self, X: Any, y: Any, classes: Any = None) -> float:
+        """Predict each row, then learn from it; return the part that was predicted right."""
+        found = self.partial_fit_predict(X, y, classes)
+        return float(np.mean(found == np.asarray(y)))
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn from one row.
+
+        Parameters
+        ----------
+        x : dict of names and numbers, or sequence of numbers
+            A name that is new gets a column, so the columns need not be known. So do labels.
+        y : label
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> model = OnlineNewtonClassifier(sketch_size=2)
+        >>> for _ in range(5):
+        ...     model = model.learn_one({"cheap": 1, "pills": 1}, "spam")
+        ...     model = model.learn_one({"meeting": 1, "at noon": 1}, "mail")
+        >>> model.predict_one({"pills": 1})
+        'spam'
+        """
+        y = y.item() if isinstance(y, np.generic) else y
+        if y != y:
+            raise ValueError("the label is NaN; give one that is equal to itself")
+        with self._or_as_before():
+            row = self._meet(x, lambda width: self._begin_labels(y, width))
+            self._meet_label(y)
+            labels = np.array([y], dtype=self.classes_.dtype)
+            self._learn(row, labels, self._columns(labels), self._weighted(labels, np.ones(1)))
+        return self
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the label of one row; None before anything was learned."""
+        if not hasattr(self, "learners_"):
+            return None
+        return self._predictions(self._scores_of_one(x))[0].item()
+
+    def _refuse_balanced(self) -> None:
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs all labels at once; pass a dictionary, or call fit"
+            )
+
+    def _begin_labels(self, y: Any, width: int) -> None:
+        self._refuse_balanced()
+        pairs = (p for p in PAIRS if any(y == label and type(y) is type(label) for label in p))
+        labels = next(pairs, (y,))
+        self.classes_ = np.array(labels)
+        self._open_labels = True
+        # The label that the first one lets expect; another may come in its place.
+        self._guess = 1 - labels.index(y) if len(labels) == 2 else None
+        self._start(width, 1)
+
+    def _meet_label(self, y: Any) -> None:
+        """Make room for a label that is new, unless all were named before."""
+        labels = self.classes_.tolist()
+        guess = getattr(self, "_guess", None)
+        if guess is not None and y != labels[1 - guess]:
+            labels[guess] = y
+            self._guess = None
+        elif y not in labels:
+            labels.append(y)
+        if labels == self.classes_.tolist():
+            return
+        found = np.array(labels)
+        if not getattr(self, "_open_labels", False) or found.dtype.kind != self.classes_.dtype.kind:
+            self._refuse_label(y)
+        if len(labels) > max(len(self.classes_), 2):
+            # Every label has a learner of its own now; the first one was for the second label.
+            more = [self._new_learner(self.n_features_in_) for _ in range(2)]
+            first = more[:1] if len(labels) == 3 else []
+            self.learners_ = [*first, *self.learners_, more[1]]
+        self.classes_ = found
+        self._answers = {}
+
+    def _refuse_label(self, label: Any) -> NoReturn:
+        raise ValueError(
+            f"the label {label!r} is not one of {self.classes_.tolist()}; name all labels as "
+            "classes at the first partial_fit"
+        )
+
+    def _targets(self, y: Any, reset: bool) -> Array:
+        if reset:
+            check_classification_targets(y)
+        if reset and "classes_" not in vars(self):
+            self.classes_ = np.unique(y)
+        if reset and len(self.classes_) < 2:
+            raise ValueError(
+                f"got one class, {self.classes_.tolist()[0]!r}; two or more are needed to learn"
+            )
+        strange = ~np.isin(y, self.classes_)
+        if strange.any():
+            self._refuse_label(np.asarray(y)[strange].tolist()[0])
+        return self._columns(y)
+
+    def _columns(self, y: Any) -> Array:
+        """Return 1 and -1: for the second of two labels, or for each of several."""
+        positive = self.classes_ if len(self.classes_) > 2 else self.classes_[1:2]
+        columns = np.full((len(y), max(len(positive), 1)), -1.0)
+        columns[:, : len(positive)][np.asarray(y)[:, None] == positive] = 1.0
+        return columns
+
+    def _weighted(self, y: Any, weights: Array) -> Array:
+        return weights * self._class_weights(y)
+
+    def _errors(self, scores: Array, y: Any) -> Array:
+        return np.asarray(self._predictions(scores) != np.asarray(y), dtype=np.float64)
+
+    @available_if(_has_probabilities)
+    @reads
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each label, for the logistic loss.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        return one_against_rest(self._scores(X))
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the columns, one row for each learner."""
+        return self._dense()[0]
+
+    @property
+    def intercept_(self) -> Array:
+        """Weights of the column of ones."""
+        return self._dense()[1]
+
+    def _more_meta(self) -> dict[str, Any]:
+        return {
+            "classes": labels_text(self.classes_),
+            "open_labels": bool(getattr(self, "_open_labels", False)),
+            "guess": getattr(self, "_guess", None),
+        }
+
+    def _restore(self, meta: Any) -> None:
+        self.classes_ = labels_of(meta["classes"])
+        self._open_labels, self._guess = meta["open_labels"], meta.get("guess")

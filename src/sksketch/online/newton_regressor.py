@@ -1,0 +1,224 @@
+"""The online Newton regressor: one pass, row by row, second order and no learning rate."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from sksketch._typing import Array
+from sksketch.online.checks import largest_of
+from sksketch.online.losses import REGRESSION
+from sksketch.online.online_estimator import OnlineEstimator
+
+
+class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
+    """Linear regression that learns row by row with curvature and nothing to tune.
+
+    Parameters
+    ----------
+    method : str
+        As for `OnlineNewtonClassifier`.
+    sketch_size : int
+        m of the paper, at least 2.
+    loss : str
+        ``"squared"``, ``"absolute"`` or ``"huber"``. Only the squared one has curvature, so the
+        others learn with steps that fall as 1/sqrt(t).
+    C : float or "auto"
+        Predictions are projected to ``[-C, C]`` while learning; targets must be within. ``"auto"``
+        takes the largest target so far, and makes learning independent of their unit.
+    huber_width : float
+        Where the Huber loss turns from squares to lengths.
+    initial_ridge, fit_intercept, n_passes, null_projection, fraction, buffer_rows, hash_size
+        As for `OnlineNewtonClassifier`.
+    random_state : int
+        Seed of ``"rp"`` and ``"oja"``.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        Weights.
+    intercept_ : float
+        Weight of the column of ones.
+    online_error_ : float
+        Mean squared error of the predictions made for each row before it was learned from.
+    cumulative_loss_ : float
+        Sum of the losses of those predictions, each clipped to ``[-C, C]`` first;
+        ``online_error_`` is of the predictions as they are.
+    n_samples_seen_ : int
+        Rows learned from.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((5_000, 4))
+    >>> y = X @ [1.0, 2.0, 3.0, 4.0] + 10.0
+    >>> OnlineNewtonRegressor(sketch_size=5).fit(X, y).score(X, y) > 0.99
+    True
+    """
+
+    kind = "online-newton-regressor"
+    _losses = REGRESSION
+    _y_options: ClassVar[dict[str, Any]] = {"y_numeric": True}
+
+    def __init__(
+        self,
+        method: str = "rfd",
+        *,
+        sketch_size: int = 20,
+        loss: str = "squared",
+        C: float | str = "auto",
+        huber_width: float = 1.0,
+        initial_ridge: float | str = "auto",
+        fit_intercept: bool = True,
+        n_passes: int = 1,
+        null_projection: str = "range",
+        fraction: float = 0.2,
+        buffer_rows: int | None = None,
+        hash_size: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.method = method
+        self.sketch_size = sketch_size
+        self.loss = loss
+        self.C = C
+        self.huber_width = huber_width
+        self.initial_ridge = initial_ridge
+        self.fit_intercept = fit_intercept
+        self.n_passes = n_passes
+        self.null_projection = null_projection
+        self.fraction = fraction
+        self.buffer_rows = buffer_rows
+        self.hash_size = hash_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from all rows, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row's loss; rows of weight zero are left out.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Go on learning from more rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row's loss.
+
+        Returns
+        -------
+        self
+        """
+        self.partial_fit_predict(X, y, sample_weight)
+        return self
+
+    def partial_fit_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Go on learning, and return what was predicted for each row before it was learned from.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `partial_fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        first = not hasattr(self, "learners_")
+        with self._or_as_before():
+            return self._predictions(self._take(X, y, sample_weight, reset=first))
+
+    def progressive_score(self, X: Any, y: Any) -> float:
+        """Predict each row, then learn from it; return R^2 of the predictions."""
+        found = self.partial_fit_predict(X, y)
+        truth = np.asarray(y, dtype=np.float64)
+        spread = float(((truth - truth.mean()) ** 2).sum())
+        return 1.0 - float(((truth - found) ** 2).sum()) / spread if spread else 0.0
+
+    def learn_one(self, x: Any, y: float) -> Self:
+        """Learn from one row: a dictionary of names and numbers, or a sequence of numbers.
+
+        Examples
+        --------
+        >>> model = OnlineNewtonRegressor(sketch_size=2)
+        >>> for rooms in (1, 2, 3, 4) * 50:
+        ...     model = model.learn_one({"rooms": rooms}, 100.0 * rooms)
+        >>> round(model.predict_one({"rooms": 5}) / 100)
+        5
+        """
+        target = np.array([float(y)])
+        with self._or_as_before():
+            self._targets(target, reset=False)
+            row = self._meet(x, lambda width: self._start(width, 1))
+            self._learn(row, target, target[:, None], np.ones(1))
+        return self
+
+    def predict_one(self, x: Any) -> float:
+        """Return the prediction of one row; 0.0 before anything was learned."""
+        if not hasattr(self, "learners_"):
+            return 0.0
+        return float(self._scores_of_one(x)[0, 0])
+
+    def _targets(self, y: Any, reset: bool) -> Array:
+        targets = np.asarray(y, dtype=np.float64)
+        largest = float(np.abs(targets).max(initial=0.0))
+        if not np.isfinite(largest):
+            raise ValueError("a target is NaN or infinite; give finite numbers")
+        if self.C != "auto" and largest > self.C:  # type: ignore[operator]
+            raise ValueError(
+                f"a target has the size {largest:.6g}, beyond C={self.C}; raise C or pass 'auto'"
+            )
+        return targets[:, None]
+
+    def _largest_target(self, columns: Array) -> float:
+        return largest_of(columns)
+
+    def _knee(self) -> float:
+        return float(self.huber_width) if self.loss == "huber" else 0.0
+
+    def _predictions(self, scores: Array) -> Array:
+        return scores[:, 0]
+
+    def _errors(self, scores: Array, y: Any) -> Array:
+        return np.asarray((scores[:, 0] - np.asarray(y, dtype=np.float64)) ** 2)
+
+    def predict(self, X: Any) -> Array:
+        """Return the prediction of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self._scores(X)[:, 0]
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the columns."""
+        return np.asarray(self._dense()[0][0])
+
+    @property
+    def intercept_(self) -> float:
+        """Weight of the column of ones."""
+        return float(self._dense()[1][0])

@@ -1,0 +1,374 @@
+"""What the online classifier and the online regressor share."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from operator import attrgetter, gt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sksketch._typing import Array, PathLike
+from sksketch.arrays.rows import laid_out
+from sksketch.exceptions import NotMergeableError
+from sksketch.models.callbacks import Callbacks, CallbackSupport
+from sksketch.models.checks import as_text, from_text, host_rows
+from sksketch.models.runner import is_dask
+from sksketch.online.baselines import OjaNewton
+from sksketch.online.catalog import load_learner, new_learner
+from sksketch.online.checks import (
+    check_params,
+    check_size,
+    checked_weights,
+    largest_of,
+    need_no_check,
+)
+from sksketch.online.learner import NOT_FINITE, OnlineLearner
+from sksketch.online.losses import Loss
+from sksketch.online.named_columns import NamedColumns
+from sksketch.online.row_by_row import RowByRow
+from sksketch.online.vocabulary import Vocabulary
+from sksketch.state.guard import Guarded
+from sksketch.state.persistence import State, write_state
+
+# Rows, targets and weights are expected to be so many times as large as those before.
+LEAP = 2.0
+is_strained = attrgetter("strained")
+
+
+class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
+    """An estimator that owns one online learner for each output, and numbers their features."""
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1
+    _learns_with_blas = False
+    _losses: ClassVar[tuple[str, ...]]
+    n_features_in_: int
+    feature_names_in_: Array
+    learners_: list[OnlineLearner]
+    # The largest entry, target and weight that are no surprise; None before the first.
+    _expected: tuple[float, ...] | None = (0.0, 0.0, 0.0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # Learning
+
+    @abstractmethod
+    def _targets(self, y: Any, reset: bool) -> Array:
+        """Return checked targets as numbers, one column for each learner."""
+
+    @abstractmethod
+    def _predictions(self, scores: Array) -> Array:
+        """Return what scores, one column for each learner, predict."""
+
+    @abstractmethod
+    def _errors(self, scores: Array, y: Any) -> Array:
+        """Return the error of each prediction."""
+
+    def _start(self, width: int, n_outputs: int) -> None:
+        """Begin with nothing learned."""
+        self._vocabulary = Vocabulary(width, constant=self.fit_intercept)
+        self.learners_ = [self._new_learner(width) for _ in range(n_outputs)]
+        self._n_rows, self._error_sum = 0, 0.0
+        self._names: NamedColumns | None = None
+        self._answers: dict[str, Any] = {}
+        self._expected = None
+
+    def _new_learner(self, width: int) -> OnlineLearner:
+        p = self.get_params(deep=False)
+        auto = p["C"] == "auto"
+        return new_learner(
+            p["method"],
+            sketch_size=p["sketch_size"],
+            buffer_rows=p["buffer_rows"],
+            fraction=p["fraction"],
+            loss=Loss(p["loss"], 0.0 if auto else float(p["C"]), auto, self._knee()),
+            initial_ridge=p["initial_ridge"],
+            rule=p["null_projection"],
+            width=width,
+            seed=p["random_state"],
+        )
+
+    def _knee(self) -> float:
+        """Return the knee of the loss: labels are 1 and -1."""
+        return 1.0
+
+    def _check_params(self) -> None:
+        check_params(self.get_params(deep=False), self._losses)
+
+    def _learn(self, X: Any, y: Any, columns: Array, weights: Array) -> Array:
+        """Learn from checked rows; return the scores that they had before.
+
+        Numbers larger than expected, or any where a learner is strained, may leave it with some
+        that are not finite. They are learned from by copies, so that `_or_as_before` has the
+        former learners to go back to.
+        """
+        largest = check_size(X), self._largest_target(columns), largest_of(weights)
+        if self._expected is None:
+            # At first there is nothing to go back to.
+            self._expected = tuple(LEAP * number for number in largest)
+        elif any(map(gt, largest, self._expected)) or any(map(is_strained, self.learners_)):
+            self.learners_ = copy.deepcopy(self.learners_)
+            pairs = zip(largest, self._expected, strict=True)
+            self._expected = tuple(max(LEAP * new, old) for new, old in pairs)
+        scores = np.empty((X.shape[0], len(self.learners_)))
+        for part, rows in self._vocabulary.blocks(X):
+            for k, learner in enumerate(self.learners_):
+                if isinstance(learner, OjaNewton):
+                    learner.meet_columns(self._vocabulary.columns(), self._vocabulary.constant)
+                targets = np.ascontiguousarray(columns[part, k])
+                scores[part, k] = learner.learn(rows, self._vocabulary.size, targets, weights[part])
+        errors = self._errors(scores, y)[weights > 0]
+        self._n_rows += len(errors)
+        if len(errors):
+            # One after the other, so that no order of summation depends on the blocks.
+            errors[0] += self._error_sum
+            self._error_sum = float(np.add.accumulate(errors)[-1])
+        if not math.isfinite(self._error_sum):
+            raise ValueError(NOT_FINITE)
+        self._answers = {}
+        return scores
+
+    def _largest_target(self, columns: Array) -> float:
+        """Return the size of the largest target: labels are 1 and -1."""
+        return 1.0
+
+    def _take(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Array:
+        if is_dask(X):
+            # It says why not.
+            self._shard_template()
+        if reset:
+            self._check_params()
+        rows, targets, y, weights = self._checked(X, y, sample_weight, reset)
+        if reset or not hasattr(self, "learners_"):
+            self._start(rows.shape[1], targets.shape[1])
+        return self._learn(rows, y, targets, weights)
+
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, reset: bool
+    ) -> tuple[Any, Array, Any, Array]:
+        """Return rows, numeric targets, targets as given and weights, or raise one clear error."""
+        X, y = host_rows(X), host_rows(y)
+        if reset or not need_no_check(self, X, y):
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=np.float64,
+                reset=reset,
+                **self._y_options,
+            )
+        weights = checked_weights(sample_weight, X.shape[0])
+        targets = self._targets(y, reset)
+        return laid_out(X), laid_out(targets), y, self._weighted(y, weights)
+
+    _y_options: ClassVar[dict[str, Any]] = {}
+
+    def _weighted(self, y: Any, weights: Array) -> Array:
+        return weights
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Learn from all rows, forgetting what was learned before."""
+        with self._or_as_before(), Callbacks(self).running("fit"):
+            self.__dict__.pop("classes_", None)
+            self._take(X, y, sample_weight, reset=True)
+            if not self._n_rows:
+                raise ValueError("all sample weights are zero, expected some rows to count")
+            for _ in range(self.n_passes - 1):
+                self._take(X, y, sample_weight, reset=False)
+        return self
+
+    @contextmanager
+    def _or_as_before(self) -> Iterator[None]:
+        """Bring back what was learned before if the body fails."""
+        before = dict(self.__dict__)
+        names, vocabulary = before.get("_names"), before.get("_vocabulary")
+        width = 0 if names is None else names.width
+        known = (0, 0) if vocabulary is None else (vocabulary.size, vocabulary.width)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            if names is not None:
+                names.forget(width)
+            if vocabulary is not None:
+                vocabulary.forget(*known)
+            raise
+
+    # Answers
+
+    def _weights(self) -> list[Array]:
+        """Return the weights of all numbered features, for each learner."""
+        if "weights" not in self._answers:
+            features = np.arange(self._vocabulary.size)
+            self._answers["weights"] = [learner.weights(features) for learner in self.learners_]
+        weights: list[Array] = self._answers["weights"]
+        return weights
+
+    def _scores(self, X: Any) -> Array:
+        """Return raw scores, one column for each learner."""
+        check_is_fitted(self, "learners_")
+        rows = host_rows(X)
+        X = laid_out(validate_data(self, rows, accept_sparse="csr", dtype=np.float64, reset=False))
+        if sp.issparse(X):
+            return self._vocabulary.scores(X, self._weights())
+        width = X.shape[1]
+        return np.column_stack(
+            [X @ w + b for w, b in (self._vocabulary.dense(w, width) for w in self._weights())]
+        )
+
+    def _dense(self) -> tuple[Array, Array]:
+        """Return coefficients and intercepts, one row for each learner."""
+        if "learners_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no coefficients before fit")
+        if "dense" not in self._answers:
+            found = [self._vocabulary.dense(w, self.n_features_in_) for w in self._weights()]
+            self._answers["dense"] = (
+                np.array([w for w, _ in found]),
+                np.array([b for _, b in found]),
+            )
+        coefficients, intercepts = self._answers["dense"]
+        return coefficients, intercepts
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows learned from, those of every pass."""
+        self._require("n_samples_seen_")
+        return self._n_rows
+
+    @property
+    def online_error_(self) -> float:
+        """Mean error of the predictions made for each row before it was learned from.
+
+        They are what `predict` would have returned then, not clipped to C.
+        """
+        self._require("online_error_")
+        return self._error_sum / max(self._n_rows, 1)
+
+    @property
+    def cumulative_loss_(self) -> float:
+        """Sum of the losses of the predictions made for each row, clipped to C, over all outputs.
+
+        A learner pays for what it predicts within C, which is what `regret_bound` is about.
+        """
+        self._require("cumulative_loss_")
+        return float(sum(learner.loss_sum for learner in self.learners_))
+
+    def _require(self, name: str) -> None:
+        if "learners_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} yet")
+
+    def regret_bound(
+        self, norm: float = 1.0, radius: float | None = None, *, within: bool = False
+    ) -> Any:
+        """Bound how much more the predictions cost than the best fixed weights would have.
+
+        The cost is `cumulative_loss_`, that of predictions clipped to C.
+
+        Parameters
+        ----------
+        norm : float
+            Length of the weights to compare with, their intercept included.
+        radius : float, optional
+            Bound of the distance between them and all weights on the way; by default it is
+            computed from the lengths of both.
+        within : bool
+            The theorem is about weights whose predictions are within C, with "auto" within the
+            largest target so far. By default that is certain, because ``norm`` times the length
+            of no row is more than C; otherwise the bound is ``inf``. With True you vouch that
+            the predictions of the weights you mean never leave C, and no check is made.
+
+        Returns
+        -------
+        float, or array with one for each class
+            ``inf`` for the methods that have no bound, and where some weights of that length can
+            predict more than C.
+        """
+        check_is_fitted(self, "learners_")
+        bounds = [
+            learner.regret_bound(float(norm), radius, within=within) for learner in self.learners_
+        ]
+        return bounds[0] if len(bounds) == 1 else np.array(bounds)
+
+    def merge(self, other: Any) -> Self:
+        """Refuse: the steps of an online learner depend on all rows before, in their order."""
+        raise NotMergeableError(
+            "online learners can not be merged, because each step depends on all rows before it; "
+            "learn from the rows of both in one run, or average the predictions of several"
+        )
+
+    def _shard_template(self) -> Self:
+        # Parts would have to be merged.
+        return self.merge(self)
+
+    # Saving
+
+    def save(self, path: PathLike) -> None:
+        """Write the fitted estimator to one file, atomically; `sksketch.load` reads it."""
+        write_state(self.state(), path)
+
+    def state(self) -> State:
+        """Return the parameters, the features' numbers and the learners, as plain data."""
+        if not hasattr(self, "learners_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        params = self.get_params(deep=False)
+        meta: dict[str, Any] = {f"param.{k}": as_text(v) for k, v in params.items()}
+        meta |= {
+            "n_features_in": self.n_features_in_,
+            "width": self._vocabulary.width,
+            "n_learners": len(self.learners_),
+            "n_rows": self._n_rows,
+            "error_sum": self._error_sum,
+            "names": None if self._names is None else self._names.as_text(),
+            **self._more_meta(),
+        }
+        if hasattr(self, "feature_names_in_"):
+            meta["feature_names"] = json.dumps(list(self.feature_names_in_))
+        state = State(self.kind, self.version, meta, {"columns": self._vocabulary.columns()})
+        for k, learner in enumerate(self.learners_):
+            state = state.with_inner(f"learner{k}", learner.state())
+        return state
+
+    def _more_meta(self) -> dict[str, Any]:
+        return {}
+
+    def _restore(self, meta: Any) -> None:
+        """Take back what `_more_meta` gave."""
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build the estimator that ``state`` was taken from."""
+        state.require(cls.version)
+        meta: Any = state.meta
+        start = "param."
+        params = {
+            k.removeprefix(start): from_text(v) for k, v in meta.items() if k.startswith(start)
+        }
+        estimator = cls(**params)
+        estimator.n_features_in_ = meta["n_features_in"]
+        estimator._vocabulary = Vocabulary(meta["width"], constant=params["fit_intercept"])
+        estimator._vocabulary.restore(state.arrays["columns"])
+        n_learners = range(meta["n_learners"])
+        estimator.learners_ = [load_learner(state.inner(f"learner{k}")) for k in n_learners]
+        estimator._n_rows, estimator._error_sum = meta["n_rows"], meta["error_sum"]
+        estimator._names = None if meta["names"] is None else NamedColumns.from_text(meta["names"])
+        if "feature_names" in meta:
+            names = json.loads(meta["feature_names"])
+            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        estimator._answers = {}
+        estimator._restore(meta)
+        return estimator

@@ -1,0 +1,23 @@
+"""What a model or sketch has found, as the numbers that pictures, tables and reports show."""
+
+from sksketch.present.findings.kernel_and_reduction import PLAIN, PlainFindings, plain_findings
+from sksketch.present.findings.sketched import (
+    ONLINE,
+    CoefficientPath,
+    Estimates,
+    Findings,
+    OnlineFindings,
+    largest_columns,
+)
+
+__all__ = [
+    "ONLINE",
+    "PLAIN",
+    "CoefficientPath",
+    "Estimates",
+    "Findings",
+    "OnlineFindings",
+    "PlainFindings",
+    "largest_columns",
+    "plain_findings",
+]

@@ -1,0 +1,368 @@
+"""What the reduced classifier and regressor share: reducing, solving, certifying, saving."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sksketch._typing import Array, PathLike
+from sksketch.arrays.rows import as_weights
+from sksketch.exceptions import StateFormatError
+from sksketch.models.callbacks import Callbacks, CallbackSupport
+from sksketch.models.checks import (
+    check_choice,
+    checked_rows,
+    host_rows,
+    or_as_before,
+    seed_of,
+)
+from sksketch.reduction.random_reduction import RandomReduction
+from sksketch.reduction.reduced_problem import METHODS, SUBSPACE, ReducedModel, ReducedProblem
+from sksketch.reduction.reduction_base import check_reduction
+from sksketch.reduction.residual import Blocks, from_source, in_memory, projected
+from sksketch.reduction.subspace_reduction import SubspaceReduction
+from sksketch.state.guard import Guarded
+from sksketch.state.persistence import State, write_state
+from sksketch.streams import RowSource, open_rows
+
+# Energies are differences of sums, so they are certain only to this part of the whole.
+ROUNDING = 1e-13
+
+_NUMBERS = ("duality_gap_", "objective_gap_bound_", "lemma2_bound_", "n_iter_")
+_ARRAYS = ("coef_", "intercept_", "reduced_coef_", "dual_coef_")
+
+
+class ReducedPath(NamedTuple):
+    """Models for many penalties, learned on the same coordinates.
+
+    ``coef`` has shape (n_alphas, n_models, n_features) and ``intercept`` (n_alphas, n_models);
+    ``duality_gaps`` and ``objective_gap_bounds`` have the largest of all models at each penalty.
+    """
+
+    alphas: Array
+    coef: Array
+    intercept: Array
+    duality_gaps: Array
+    objective_gap_bounds: Array
+
+
+class ReducedEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
+    """A linear model that is learned on few coordinates and given back in all columns."""
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1
+    _losses: ClassVar[tuple[str, ...]]
+    n_components: Any
+    method: str
+    loss: str
+    alpha: float
+    tol: float
+    operator: str
+    n_power_iter: int
+    fit_intercept: bool
+    tau: float
+    max_iter: int
+    random_state: Any
+    n_features_in_: int
+    feature_names_in_: Array
+    coef_: Array
+    intercept_: Array
+
+    @abstractmethod
+    def _targets(self, y: Any) -> tuple[Array, str]:
+        """Return the targets of the problem, and its loss."""
+
+    @abstractmethod
+    def _class_weights(self, y: Any) -> Array | float:
+        """Return factors of the row weights."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Reduce the rows, learn on their coordinates and take the model back.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; sparse ones are never made dense.
+        y : array-like of shape (n_samples,)
+            Labels or targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Each row counts as so many copies of itself.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        with or_as_before(self), Callbacks(self).running("fit"):
+            reduction, problem = self._reduced(X, y, sample_weight)
+            model = self._solve(problem, float(self.alpha))
+        self.reduction_ = reduction
+        self._take_over(model)
+        return self
+
+    def path(self, X: Any, y: Any, alphas: Any, sample_weight: Any = None) -> ReducedPath:
+        """Learn for many penalties on the same coordinates, each from the one before.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        alphas : array-like of shape (n_alphas,)
+            Penalties, in any order; they are solved from the largest on.
+
+        Returns
+        -------
+        ReducedPath
+        """
+        self._check_params()
+        values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+        if values.ndim != 1 or not len(values) or not (values > 0).all():
+            raise ValueError(f"alphas must be positive numbers, got {alphas!r:.80}")
+        _, problem = self._reduced(X, y, sample_weight)
+        found: dict[float, ReducedModel] = {}
+        model = None
+        for alpha in sorted(values.tolist(), reverse=True):
+            model = found[alpha] = self._solve(problem, alpha, model)
+        models = [found[alpha] for alpha in values.tolist()]
+        return ReducedPath(
+            values,
+            np.stack([one.coef for one in models]),
+            np.stack([one.intercept for one in models]),
+            np.array([one.gaps.max() for one in models]),
+            np.array([one.gap_bounds.max() for one in models]),
+        )
+
+    def _check_params(self) -> None:
+        check_reduction(self.n_components, self.operator, self.n_power_iter)
+        check_choice("method", self.method, METHODS)
+        check_choice("loss", self.loss, self._losses)
+        for name in ("alpha", "tol", "max_iter"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+                raise ValueError(f"{name} must be a positive number, got {value!r}")
+        if not 0 <= self.tau < 1:
+            raise ValueError(f"tau must be from 0 on and below 1, got {self.tau!r}")
+        if self.method == "dsrr" and self.loss == "softmax":
+            raise ValueError("dsrr has no softmax; take loss='logistic', or method='rpdr'")
+
+    def fit_rows(self, source: Any, *, reduction: Any = None) -> Self:
+        """Learn from rows that do not fit in memory, of which only coordinates are kept.
+
+        The rows are read once for the labels, once for the subspace and for each power pass,
+        once for the coordinates, and a few times for the certificates.
+
+        Parameters
+        ----------
+        source : RowSource or anything that `open_rows` takes
+            Rows and targets, to be read again and again.
+        reduction : SubspaceReduction or RandomReduction, optional
+            What `new_reduction` gave, fitted to these rows already: by `fit_stream`, which can
+            go on after an interruption. Not with ``class_weight``, which it has not seen.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        opened = source if isinstance(source, RowSource) else open_rows(source)
+        labels = np.concatenate([np.ravel(np.asarray(block.y)) for block in opened.blocks()])
+        targets, loss = self._targets(labels)
+        weights = np.ones(len(labels)) * self._class_weights(labels)
+        blocks = from_source(opened, weights)
+        if reduction is None:
+            reduction = self.new_reduction()._fit_blocks(blocks)
+        elif (weights != 1.0).any():
+            raise ValueError("the reduction was learned without class_weight; drop one of them")
+        elif isinstance(reduction, SubspaceReduction):
+            reduction.certify(opened)
+        problem = self._problem(reduction, blocks, targets, loss, weights, len(labels))
+        model = self._solve(problem, float(self.alpha))
+        self.n_features_in_ = opened.n_features
+        if opened.feature_names is not None:
+            self.feature_names_in_ = np.asarray(opened.feature_names, dtype=object)
+        self.reduction_ = reduction
+        self._take_over(model)
+        return self
+
+    def _reduced(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, ReducedProblem]:
+        """Return the fitted reduction, and the problem on its coordinates."""
+        rows, labels = validate_data(
+            self,
+            host_rows(X),
+            host_rows(y),
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            y_numeric=self._losses[0] == "squared",
+        )
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            # scikit-learn makes NaN of None after its own check.
+            raise ValueError("input y contains NaN or infinity; drop such rows")
+        targets, loss = self._targets(labels)
+        counts = as_weights(sample_weight, rows.shape[0])
+        counts = np.ones(rows.shape[0]) if counts is None else counts
+        if not counts.any():
+            raise ValueError("all sample weights are zero, expected some rows to count")
+        weights = counts * self._class_weights(labels)
+        reduction = self.new_reduction()
+        blocks = in_memory(rows, weights)
+        reduction._fit_blocks(blocks)
+        return reduction, self._problem(
+            reduction, blocks, targets, loss, weights, float(counts.sum())
+        )
+
+    def _problem(
+        self,
+        reduction: Any,
+        blocks: Blocks,
+        targets: Array,
+        loss: str,
+        weights: Array,
+        n_counted: float,
+    ) -> ReducedProblem:
+        linear = reduction._map()
+        coordinates = projected(blocks, linear, int(self.fit_intercept))
+        left_out = np.inf
+        if self.method == "nor":
+            total = reduction.sketch_.squared_norm
+            inside = coordinates[:, : linear.n_components]
+            rest = total - float(weights @ np.vecdot(inside, inside))
+            rest = max(rest, 0.0) + ROUNDING * total
+            left_out = min(rest, reduction.spectral_error_[1]) / n_counted
+        return ReducedProblem(
+            self.method,
+            loss,
+            float(self.tau),
+            blocks,
+            linear,
+            coordinates,
+            targets,
+            weights / n_counted,
+            left_out,
+            bool(self.fit_intercept),
+        )
+
+    def new_reduction(self) -> Any:
+        """Return the reduction that ``method`` asks for, not fitted yet."""
+        self._check_params()
+        options: dict[str, Any] = {
+            "operator": self.operator,
+            "random_state": seed_of(self.random_state),
+        }
+        if self.method in SUBSPACE:
+            options["n_power_iter"] = self.n_power_iter
+            return SubspaceReduction(self.n_components, **options)
+        return RandomReduction(self.n_components, **options)
+
+    def _solve(
+        self, problem: ReducedProblem, alpha: float, start: ReducedModel | None = None
+    ) -> ReducedModel:
+        model = problem.solve(
+            alpha,
+            tol=float(self.tol),
+            max_passes=int(self.max_iter),
+            seed=seed_of(self.random_state),
+            start=start,
+        )
+        if model.gaps.max() > self.tol:
+            warnings.warn(
+                f"the duality gap is {model.gaps.max():.3g} after {self.max_iter} passes at "
+                f"alpha={alpha:g}, above tol={self.tol:g}; enlarge max_iter, alpha or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return model
+
+    def _take_over(self, model: ReducedModel) -> None:
+        self.coef_, self.intercept_ = model.coef, model.intercept
+        self.reduced_coef_, self.dual_coef_ = model.reduced, model.dual
+        self.duality_gap_ = float(model.gaps.max())
+        self.objective_gap_bound_ = float(model.gap_bounds.max())
+        self.lemma2_bound_ = float(model.a_priori_bounds.max())
+        self.n_iter_ = model.n_passes
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self, "coef_")
+        rows = checked_rows(self, host_rows(X), reset=False)
+        coef = np.atleast_2d(self.coef_)
+        return np.asarray(rows @ coef.T) + self.intercept_
+
+    def save(self, path: PathLike) -> None:
+        """Write the fitted model to one file, atomically; `sksketch.load` reads it."""
+        check_is_fitted(self, "coef_")
+        write_state(self.state(), path)
+
+    def state(self) -> State:
+        """Return the parameters and the model, as plain data."""
+        check_is_fitted(self, "coef_")
+        params = self.get_params(deep=False)
+        params["random_state"] = seed_of(params["random_state"])
+        if "class_weight" in params:
+            params["class_weight"] = _class_weight_text(params["class_weight"])
+        meta: dict[str, Any] = {f"param.{name}": value for name, value in params.items()}
+        meta |= {"n_features_in": self.n_features_in_, **self._more_meta()}
+        meta |= {name: getattr(self, name) for name in _NUMBERS}
+        if hasattr(self, "feature_names_in_"):
+            meta["feature_names"] = json.dumps(list(self.feature_names_in_))
+        arrays = {name: np.array(getattr(self, name)) for name in _ARRAYS}
+        state = State(self.kind, self.version, meta, arrays)
+        return state.with_inner("reduction", self.reduction_.state())
+
+    def _more_meta(self) -> dict[str, Any]:
+        return {}
+
+    def _restore(self, meta: Any) -> None:
+        """Take back what `_more_meta` gave."""
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build the model that ``state`` was taken from."""
+        state.require(cls.version)
+        meta: Any = state.meta
+        start = "param."
+        params = {name[len(start) :]: meta[name] for name in meta if name.startswith(start)}
+        if isinstance(params.get("class_weight"), str):
+            params["class_weight"] = _class_weight_of(params["class_weight"])
+        estimator = cls(**params)
+        estimator.n_features_in_ = meta["n_features_in"]
+        if "feature_names" in meta:
+            names = json.loads(meta["feature_names"])
+            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        for name in _NUMBERS:
+            setattr(estimator, name, meta[name])
+        for name in _ARRAYS:
+            setattr(estimator, name, state.arrays[name])
+        kind = SubspaceReduction if estimator.method in SUBSPACE else RandomReduction
+        estimator.reduction_ = kind.from_state(state.inner("reduction"))
+        width = estimator.coef_.shape[-1]
+        if not width == estimator.n_features_in_ == estimator.reduction_.n_features_in_:
+            raise StateFormatError(
+                f"the reduction is of {estimator.reduction_.n_features_in_:,} columns and the "
+                f"model of {width:,}; save it again"
+            )
+        estimator._restore(meta)
+        return estimator
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _class_weight_text(weights: Any) -> str | None:
+    """Return class weights as text: labels as JSON has them, in pairs."""
+    if weights is None or isinstance(weights, str):
+        return weights
+    pairs = [[k.item() if isinstance(k, np.generic) else k, float(w)] for k, w in weights.items()]
+    return json.dumps(pairs)
+
+
+def _class_weight_of(text: str) -> Any:
+    return text if text == "balanced" else dict(json.loads(text))

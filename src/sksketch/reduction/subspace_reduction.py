@@ -1,0 +1,329 @@
+"""Rows of very many columns to few coordinates, on a random subspace of the data."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sksketch._typing import Array
+from sksketch.arrays.rows import as_weights, squared_row_norms
+from sksketch.exceptions import NotMergeableError
+from sksketch.models.base import SketchEstimator
+from sksketch.models.checks import host_rows, seed_of
+from sksketch.models.runner import is_dask
+from sksketch.reduction.power_pass import PowerPass
+from sksketch.reduction.reduction_base import Reduction, check_reduction, check_size
+from sksketch.reduction.residual import (
+    FAILURE_PROBABILITY,
+    Blocks,
+    from_source,
+    in_memory,
+    spectral_error,
+)
+from sksketch.reduction.subspace import LinearMap, basis_of
+from sksketch.sketches import Sketch, make_sketch
+from sksketch.sketches.projections.linear_sketch import LinearSketch
+from sksketch.state.persistence import State
+from sksketch.streams import RowSource
+
+
+class SubspaceReduction(Reduction, SketchEstimator):
+    """Coordinates of rows on a random subspace of the data (non-oblivious reduction).
+
+    Random sums of the rows span a subspace that holds most of what the rows have, so far fewer
+    coordinates are enough than with a projection that knows nothing of the data.
+
+    Parameters
+    ----------
+    n_components : int
+        Sums of rows; there are fewer coordinates if the data have a lower rank.
+    operator : {"countsketch", "gaussian", "srht", "sample"}
+        How sums are made. "countsketch" adds each row to one of them, and with "sample" each is
+        a row itself, drawn by its squared length: both keep sparse rows sparse, for any number
+        of columns. The sketch of the same name makes them.
+    n_power_iter : int
+        Further looks at all rows, each of which turns the subspace towards the directions in
+        which the rows are longest. One is worth its time where the spectrum falls slowly.
+    shard : int
+        Number of this part of the data; only parts with different numbers can be merged.
+    random_state : int, RandomState or None
+        Chooses the sums.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of coordinates.
+    components_ : array of shape (n_components_, n_features)
+        Orthonormal rows, computed when read: very many columns make it large.
+    spectral_error_ : tuple of float
+        Lower and upper bound on the largest eigenvalue of X'X outside of the subspace. The
+        lower one is certain, the upper one holds with probability `spectral_confidence_`.
+    spectral_confidence_ : float
+        1 - 1e-6, and 1 where nothing but the length of the rows is known.
+    n_samples_seen_ : int
+        Rows that the subspace was learned from.
+    sketch_ : Sketch
+        The sums.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 40))
+    >>> reduction = SubspaceReduction(n_components=10).fit(X)
+    >>> Z = reduction.transform(X)
+    >>> Z.shape, bool(np.allclose(np.linalg.norm(Z, axis=1), np.linalg.norm(X, axis=1)))
+    ((500, 3), True)
+
+    Notes
+    -----
+    Xu et al. (2017), Algorithm 1. Sparse rows of many columns are projected as T'(Y'x), with the
+    sums Y sparse and T small, so that no matrix of n_features times n_components is made.
+
+    `partial_fit` gathers sums, and the subspace is found when it is first needed. Coordinates
+    of two moments are not those of the same directions: finish the pass before transforming.
+    After `partial_fit` the bounds are 0 and the squared norm of all rows; `certify` looks again.
+
+    References
+    ----------
+    .. [1] Xu, Yang, Zhang, Yang (2017), Efficient Non-oblivious Randomized Reduction for
+       Risk Minimization with Improved Excess Risk Guarantee, AAAI.
+    """
+
+    kind = "subspace-reduction"
+    _power: PowerPass | None = None
+    _n_passes_done = 0
+    _bounds: tuple[float, float] | None = None
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        operator: str = "countsketch",
+        n_power_iter: int = 0,
+        shard: int = 0,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.operator = operator
+        self.n_power_iter = n_power_iter
+        self.shard = shard
+        self.random_state = random_state
+
+    def _new_sketch(self, n_features: int) -> Sketch:
+        check_reduction(self.n_components, self.operator, self.n_power_iter)
+        if self.n_power_iter:
+            check_size(self.n_components, n_features, "a power pass")
+        if self.operator in ("gaussian", "srht"):
+            check_size(self.n_components, n_features, f"operator={self.operator!r}")
+        seed = seed_of(self.random_state)
+        return make_sketch(self.operator, self.n_components, seed=seed, shard=self.shard)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the subspace of all rows of ``X``, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            Present for scikit-learn's pipelines.
+        sample_weight : array-like of shape (n_samples,), optional
+            Each row counts as so many copies of itself.
+
+        Returns
+        -------
+        self
+        """
+        super().fit(X, y, sample_weight)
+        if is_dask(X):
+            return self
+        rows, _ = self._checked(X, y, reset=False)
+        return self._look_again(in_memory(rows, _weights(sample_weight, rows.shape[0])))
+
+    def _fit_blocks(self, blocks: Blocks) -> Self:
+        """Find the subspace of rows that come in blocks, each with its weights."""
+        for rows, weights in blocks():
+            self.partial_fit(rows, sample_weight=weights)
+        return self._look_again(blocks)
+
+    def _look_again(self, blocks: Blocks) -> Self:
+        """Make the power passes over all rows, then find the bounds."""
+        for _ in range(self.n_power_iter):
+            self.next_pass()
+            assert self._power is not None
+            self._power.add(blocks)
+            self._answers = {}
+        return self._certify(blocks)
+
+    def _update(self, sketch: Sketch, rows: Any, targets: Any, sample_weight: Any) -> None:
+        if self._power is not None and sketch is self.__dict__.get("sketch_"):
+            squared_row_norms(rows, rows.dtype)
+            self._power.add(in_memory(rows, _weights(sample_weight, rows.shape[0])))
+            self._answers = {}
+        else:
+            super()._update(sketch, rows, targets, sample_weight)
+            self._power, self._n_passes_done = None, 0
+        self._bounds = None
+
+    def next_pass(self) -> Self:
+        """Let the same rows come again, through `partial_fit`, for a power iteration.
+
+        `fit` and `fit_stream` do this by themselves, ``n_power_iter`` times.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).standard_normal((300, 20)) / np.arange(1, 21)
+        >>> reduction = SubspaceReduction(4).partial_fit(X).next_pass().partial_fit(X)
+        >>> bool(np.allclose(reduction.transform(X), SubspaceReduction(4, n_power_iter=1)
+        ...     .fit_transform(X)))
+        True
+        """
+        check_is_fitted(self, "sketch_")
+        check_size(self.n_components, self.n_features_in_, "a power pass")
+        self._power = PowerPass(self._map())
+        self._n_passes_done += 1
+        self._answers = {}
+        return self
+
+    @property
+    def n_passes(self) -> int:
+        """Times that `fit_stream` gives all rows."""
+        return 1 + int(self.n_power_iter)
+
+    def end_pass(self, number: int) -> None:
+        """Hear from `fit_stream` that all rows have come ``number`` times."""
+        if self._n_passes_done < number:
+            self.next_pass()
+
+    def certify(self, X: Any, sample_weight: Any = None) -> Self:
+        """Find the bounds of `spectral_error_`, in a few looks at all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or RowSource
+            The rows that the subspace was learned from, or others to hold it against.
+        sample_weight : array-like of shape (n_samples,), optional
+            Each row counts as so many copies of itself.
+
+        Returns
+        -------
+        self
+        """
+        if isinstance(X, RowSource):
+            return self._certify(from_source(X, as_weights(sample_weight, X.n_rows or 0)))
+        rows = self._rows(X)
+        return self._certify(in_memory(rows, _weights(sample_weight, rows.shape[0])))
+
+    def _certify(self, blocks: Blocks) -> Self:
+        total = sum(float(c @ squared_row_norms(rows, rows.dtype)) for rows, c in blocks())
+        seed = int(self.sketch_.seed)  # type: ignore[attr-defined]
+        self._bounds = spectral_error(blocks, self._map(), total, seed)
+        return self
+
+    @property
+    def spectral_error_(self) -> tuple[float, float]:
+        """Bounds on the largest eigenvalue of X'X outside of the subspace."""
+        nothing_known: tuple[float, float] = self._once(
+            "spectral_error_", lambda: (0.0, self.sketch_.squared_norm)
+        )
+        return nothing_known if self._bounds is None else self._bounds
+
+    @property
+    def spectral_confidence_(self) -> float:
+        """Probability with which the upper bound of `spectral_error_` holds."""
+        return 1.0 if self._bounds is None else 1.0 - FAILURE_PROBABILITY
+
+    def _rows(self, X: Any) -> Any:
+        return SketchEstimator._rows(self, X)
+
+    def _placed(self, X: Any) -> Any:
+        return host_rows(X)
+
+    def _map(self) -> LinearMap:
+        basis: LinearMap = self._once("basis", self._find)
+        return basis
+
+    def _find(self) -> LinearMap:
+        assert isinstance(self.sketch_, LinearSketch)
+        if self._power is not None:
+            return self._power.basis()
+        return basis_of(self.sketch_.compact_matrix)
+
+    def merge(self, other: Self) -> Self:
+        """Add the sums of another part of the rows.
+
+        Parameters
+        ----------
+        other : SubspaceReduction
+            With the same parameters but for ``shard``, before any power pass, or with other
+            rows of a power pass that both began with the same sums; it is left as it was.
+
+        Returns
+        -------
+        self
+        """
+        theirs: PowerPass | None = getattr(other, "_power", None)
+        if self._power is not None and theirs is not None:
+            self._power.merge(theirs)
+            self._answers = {}
+        elif self._power is not None or theirs is not None:
+            raise NotMergeableError(
+                "cannot merge after a power pass has begun in one of two; merge the first passes, "
+                "then call next_pass and give all rows again"
+            )
+        else:
+            super().merge(other)
+        self._bounds = None
+        return self
+
+    def _shard_template(self) -> Self:
+        template = super()._shard_template()
+        # All parts draw from one seed, each with a number of its own.
+        template.random_state = seed_of(self.random_state)
+        return template
+
+    def _for_shard(self, index: int, n_shards: int) -> Self:
+        if self._power is None:
+            return super()._for_shard(index, n_shards)
+        twin = copy.copy(self)
+        twin._power, twin._answers = self._power.fresh(), {}
+        return twin
+
+    def state(self) -> State:
+        """Return the parameters and all that was learned, as plain data."""
+        state = super().state()
+        meta, arrays = dict(state.meta), dict(state.arrays)
+        meta["param.random_state"] = int(self.sketch_.seed)  # type: ignore[attr-defined]
+        if self._bounds is not None:
+            arrays["spectral_error"] = np.array(self._bounds)
+        if self._power is not None:
+            meta |= {"n_passes_done": self._n_passes_done, "power_rows": self._power.n_rows}
+            arrays |= self._power.arrays()
+        return replace(state, meta=meta, arrays=arrays)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build the estimator that ``state`` was taken from."""
+        estimator = super().from_state(state)
+        meta: Any = state.meta
+        if "spectral_error" in state.arrays:
+            lower, upper = state.arrays["spectral_error"].tolist()
+            estimator._bounds = lower, upper
+        if "power_rows" in meta:
+            estimator._power = PowerPass.from_arrays(state.arrays, meta["power_rows"])
+            estimator._n_passes_done = meta["n_passes_done"]
+        return estimator
+
+
+def _weights(sample_weight: Any, n_rows: int) -> Array:
+    """Return row weights, all one if none were given."""
+    weights = as_weights(sample_weight, n_rows)
+    return np.ones(n_rows) if weights is None else weights

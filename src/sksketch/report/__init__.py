@@ -1,5 +1,0 @@
-"""One page about a saved model: no scripts, nothing to fetch."""
-
-from sksketch.report.page import Source, render
-
-__all__ = ["Source", "render"]

@@ -1,0 +1,273 @@
+"""What the estimators of ridge regression share: learning, solving and predicting."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sksketch._typing import Array
+from sksketch.arrays.device_sparse import is_sparse_on_device
+from sksketch.arrays.namespace import like, on_device, precision, to_numpy
+from sksketch.arrays.rounding import gamma
+from sksketch.arrays.rows import times
+from sksketch.models.base import SketchEstimator
+from sksketch.models.checks import are_plain, checked_rows, host_rows
+from sksketch.models.runner import is_dask, lazily
+from sksketch.ridge.exact import RidgeReader
+from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, row_lengths
+from sksketch.sketches import ExactCovariance, Regression, Sketch, make_sketch
+
+# The exact covariance is taken up to this many bytes of it.
+EXACT_BYTES = 64 << 20
+
+# Beyond this relative bound coefficients may be anything.
+VACUOUS = 1.0
+
+
+class RidgePath(NamedTuple):
+    """Coefficients for many penalties, all from the same pass.
+
+    ``coef`` has shape (n_alphas, n_features), or (n_alphas, n_targets, n_features) where the
+    targets have columns; ``error_bounds`` bounds the relative error of each.
+    """
+
+    alphas: Array
+    coef: Array
+    intercept: Array
+    error_bounds: Array
+
+
+class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
+    """A linear model read from a sketch of rows and targets; subclasses choose the penalty."""
+
+    sketch: str | Sketch
+    sketch_size: int
+    fit_intercept: bool
+    correction: str | float | None
+
+    @abstractmethod
+    def _penalty(self) -> float:
+        """Return the penalty of `coef_`."""
+
+    def _check_params(self) -> None:
+        """Refuse parameters that make no sense, before any row is read."""
+
+    def _new_sketch(self, n_features: int) -> Sketch:
+        self._check_params()
+        if isinstance(self.sketch, Sketch):
+            inner = self.sketch.fresh()
+        elif self.sketch == "auto" and 8 * n_features**2 <= EXACT_BYTES:
+            inner = ExactCovariance()
+        else:
+            key = "rfd" if self.sketch == "auto" else self.sketch
+            options = {} if self.correction is None else {"correction": self.correction}
+            inner = make_sketch(key, self.sketch_size, **options)
+        return Regression(inner, centered=self.fit_intercept)
+
+    def _update(self, sketch: Any, rows: Any, targets: Any, sample_weight: Any) -> None:
+        sketch.update(rows, sample_weight, targets=targets)
+        self.sketch_ = sketch
+        self._answers = {}
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+        if on_device(X) or is_sparse_on_device(X):
+            rows = checked_rows(self, X, reset=reset, all_finite=False)
+            targets = _targets_of(y, rows.shape[0])
+            return rows, targets.ravel() if targets.shape[1:] == (1,) else targets
+        if not reset and are_plain(self, X, y) and y.dtype == np.float64:
+            return host_rows(X), y
+        rows, targets = validate_data(
+            self,
+            host_rows(X),
+            host_rows(y),
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            multi_output=True,
+            y_numeric=True,
+            reset=reset,
+            ensure_all_finite=False,
+        )
+        # A single column of targets is a list of numbers, as for scikit-learn's Ridge.
+        return rows, targets.ravel() if targets.shape[1:] == (1,) else targets
+
+    # Answers
+
+    def _solution(self) -> RidgeSolution:
+        solution: RidgeSolution = self._once("solution", lambda: self._solve(self._penalty())[0])
+        return solution
+
+    def _solve(self, alpha: float) -> tuple[RidgeSolution, Array]:
+        """Return the solution at a penalty, and its intercepts."""
+        sketch: Any = self.sketch_
+        if sketch.linear:
+            model = self._once("projected", lambda: self._projected(sketch))
+            coefficients, intercepts = model.solve(alpha)
+            nothing = np.full(coefficients.shape[1], np.inf)
+            return RidgeSolution(coefficients, np.inf, nothing, nothing), intercepts
+        solution = self._reader().solve(alpha)
+        return solution, self._intercepts(solution.coefficients)
+
+    def _reader(self) -> RidgeReader:
+        sketch: Any = self.sketch_
+        reader: RidgeReader = self._once("reader", lambda: RidgeReader(sketch))
+        return reader
+
+    def _projected(self, sketch: Any) -> ProjectedRidge:
+        matrix, targets, ones = sketch.projected()
+        return ProjectedRidge(matrix, targets, ones if self.fit_intercept else None)
+
+    def _intercepts(self, coefficients: Array) -> Array:
+        if not self.fit_intercept:
+            return np.zeros(coefficients.shape[1])
+        moments = self._reader().moments
+        return np.asarray(moments.target_mean - moments.mean @ coefficients)
+
+    def _found(self) -> tuple[Array, Array]:
+        """Return coefficients and intercepts at the penalty."""
+        alpha = self._penalty()
+        solution, intercepts = self._once("found", lambda: self._solve(alpha))
+        if VACUOUS < solution.relative_bound < np.inf:
+            warnings.warn(
+                f"the coefficients are certain only to {solution.relative_bound:.3g} times their "
+                f"own length at alpha={alpha:g}; enlarge alpha or sketch_size, refine, "
+                "or bring the columns to similar units",
+                stacklevel=4,
+            )
+        return solution.coefficients, intercepts
+
+    def _shaped(self, columns: Array) -> Any:
+        """Return one column per target in the shape of the targets that came."""
+        shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
+        return columns.T if shape else columns.T[0]
+
+    @property
+    def coef_(self) -> Array:
+        """Coefficients, in the layout of scikit-learn's linear models."""
+        return np.asarray(self._once("coef_", lambda: self._shaped(self._found()[0])))
+
+    @property
+    def intercept_(self) -> Any:
+        """Intercept; 0.0 without one."""
+        return self._once("intercept_", self._read_intercept)
+
+    def _read_intercept(self) -> Any:
+        intercepts = self._found()[1]
+        shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
+        return intercepts if shape else float(intercepts[0])
+
+    @property
+    def coef_error_bound_(self) -> float:
+        """Certified bound on the relative error of the sketch's coefficients."""
+        return float(self._once("coef_error_bound_", lambda: self._solution().relative_bound))
+
+    @property
+    def coef_error_bound_absolute_(self) -> Any:
+        """Certified bound on the length of the error of the sketch's coefficients."""
+        bounds = self._solution().absolute_bounds
+        shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
+        return bounds if shape else float(bounds[0])
+
+    def path(self, alphas: Any) -> RidgePath:
+        """Return coefficients for many penalties without another look at the rows.
+
+        Parameters
+        ----------
+        alphas : array-like of shape (n_alphas,)
+            Penalties, not negative.
+
+        Returns
+        -------
+        RidgePath
+        """
+        check_is_fitted(self, "sketch_")
+        values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+        if values.ndim != 1 or not (values >= 0).all() or not np.isfinite(values).all():
+            raise ValueError(f"alphas must be numbers that are not negative, got {alphas!r:.80}")
+        found = [self._solve(float(alpha)) for alpha in values]
+        shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
+        intercepts = np.stack([intercepts for _, intercepts in found])
+        return RidgePath(
+            values,
+            np.stack([self._shaped(solution.coefficients) for solution, _ in found]),
+            intercepts if shape else intercepts[:, 0],
+            np.array([solution.relative_bound for solution, _ in found]),
+        )
+
+    def predict(self, X: Any) -> Any:
+        """Return the model's targets of rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
+            Rows; sparse ones are never made dense.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_targets)
+            For dask's rows one of dask, which is computed when it is needed.
+        """
+        if is_dask(X):
+            return lazily(self, "predict", X)
+        rows = self._rows(X)
+        predicted = times(rows, self.coef_.T)
+        return predicted + like(self.intercept_, predicted, precision(predicted))
+
+    def prediction_error_bound(self, X: Any) -> Array:
+        """Bound how far each prediction can be from that of the exact solution.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_targets)
+            What the sketch and rounding, also that of `predict`, can have changed; noise in the
+            targets is another matter.
+        """
+        rows = self._rows(host_rows(X))
+        # Rows on a device are predicted there, in their own precision.
+        there = on_device(X) or is_sparse_on_device(X)
+        g = gamma(rows.shape[1] + 4, precision(X) if there else np.float64)
+        coefficients, intercepts = self._found()
+        solution = self._solution()
+        # A row times coefficients, both in the units of its columns.
+        scales = solution.scales
+        lengths = np.linalg.norm((coefficients.T * scales).T, axis=0)
+        rounding = g * np.abs(intercepts)
+        mean, mean_error = np.zeros(rows.shape[1]), 0.0
+        if self.fit_intercept and not self.sketch_.linear:  # type: ignore[attr-defined]
+            # The intercept is the mean of the targets less the prediction at the mean.
+            moments = self._reader().moments
+            mean, mean_error = moments.mean, moments.mean_error / float(np.min(scales))
+            size = float(np.linalg.norm(mean / scales))
+            rounding += gamma(len(mean) + 8) * (size * lengths + np.abs(moments.target_mean))
+            rounding += moments.target_mean_error + mean_error * lengths
+        sizes, away = row_lengths(rows, mean, scales)
+        certified = solution.scaled_bounds
+        certified = solution.absolute_bounds if certified is None else certified
+        with np.errstate(invalid="ignore"):
+            bounds = np.outer(away + mean_error, certified)
+        bounds = np.where(np.isinf(certified), np.inf, bounds) + rounding
+        return np.asarray(self._shaped(bounds + g * np.outer(sizes, lengths)).T)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _targets_of(y: Any, n_rows: int) -> Array:
+    """Return the targets of rows on a device, in numpy, or refuse them."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    targets = to_numpy(y)
+    if targets.ndim not in (1, 2) or len(targets) != n_rows:
+        raise ValueError(f"got targets of shape {targets.shape} for {n_rows} rows; give one each")
+    return targets

@@ -1,0 +1,169 @@
+"""A checkpoint: one file with the estimator, the rows it has seen and what tells the source."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from typing import Any
+
+import numpy as np
+
+from sksketch._typing import PathLike
+from sksketch.exceptions import StateFormatError
+from sksketch.sketches import Sketch
+from sksketch.state.blame import fitting
+from sksketch.state.disk import sweep
+from sksketch.state.persistence import State, read_state, write_state
+
+KIND, VERSION = "checkpoint", 1
+ADVICE = "delete the file, or pass resume=False to start over"
+
+
+class Checkpoint:
+    """The file from which a run goes on after it was stopped.
+
+    Parameters
+    ----------
+    path : path
+    estimator : estimator, pipeline or sketch
+        What is run, with its parameters.
+    fingerprint : dict
+        What tells the source from another.
+    """
+
+    def __init__(self, path: PathLike, estimator: Any, fingerprint: dict[str, Any]) -> None:
+        self.path = os.fspath(path)
+        self.n_written = 0
+        self._estimator = _as_json(described(estimator))
+        self._source = _as_json(fingerprint)
+
+    def write(self, model: Any, n_rows: int) -> None:
+        """Replace the file by one for ``n_rows`` rows, or leave it as it was."""
+        facts: dict[str, Any] = {"estimator": self._estimator, "source": self._source}
+        facts["rows_done"] = n_rows
+        write_state(State(KIND, VERSION, facts, {}).with_inner("model", model.state()), self.path)
+        self.n_written = n_rows
+
+    def restore(self, model: Any, *, resume: bool) -> int:
+        """Put ``model`` where the file has it and return the rows done; 0 to start over."""
+        sweep(self.path)
+        if not os.path.exists(self.path):
+            return 0
+        # Looked at even to start over: what is not a checkpoint is not ours to replace.
+        state = read_state(self.path)
+        meta: Any = state.meta
+        if state.kind != KIND:
+            raise StateFormatError(
+                f"{self.path!r} holds a {state.kind!r} and not a checkpoint; give another name"
+            )
+        if not resume:
+            return 0
+        if state.version > VERSION:
+            raise StateFormatError(f"{self.path!r} is from a newer release; upgrade sksketch")
+        for what in ("estimator", "source"):
+            mine = json.loads(getattr(self, f"_{what}"))
+            with fitting(self.path):
+                changed = difference(json.loads(meta[what]), mine)
+            if changed is not None:
+                raise ValueError(
+                    f"cannot go on from the checkpoint {self.path!r}, because the {what} has "
+                    f"changed: {changed}; {ADVICE}"
+                )
+        with fitting(self.path):
+            n_done = state.count("rows_done")
+            restored = type(model).from_state(state.inner("model"))
+        put(restored, model)
+        self.n_written = n_done
+        return n_done
+
+
+def put(restored: Any, model: Any) -> None:
+    """Give ``model`` everything that ``restored`` has, except parameters: it has those."""
+    kept = set() if isinstance(model, Sketch) else set(model.get_params(deep=False))
+    forget(model)
+    vars(model).update({k: v for k, v in vars(restored).items() if k not in kept})
+
+
+def forget(model: Any) -> None:
+    """Bring an estimator back to its parameters, and a sketch to nothing."""
+    kept = set() if isinstance(model, Sketch) else set(model.get_params(deep=False))
+    for name in list(vars(model)):
+        # scikit-learn keeps callbacks, output and routing settings under names of its own, and
+        # the number of a shard is no more learned than a parameter.
+        if name not in kept and not name.startswith(("_skl", "_metadata", "_parent", "_shard")):
+            delattr(model, name)
+
+
+def described(value: Any) -> Any:
+    """Return plain data that are equal in two processes if two values would do the same.
+
+    >>> described({"size": np.int64(3), "f": len})
+    {'size': 3, 'f': 'builtins.len'}
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return described(value.item())
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
+        return f"array of shape {value.shape} and {value.dtype}, {digest}"
+    if isinstance(value, dict):
+        return {str(name): described(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [described(part) for part in value]
+    if isinstance(value, Sketch):
+        state = value.fresh().state()
+        return {"class": type(value).__qualname__, "options": dict(state.meta)}
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        parameters = value.get_params(deep=False)
+        return {"class": type(value).__qualname__, **described(parameters)}
+    if hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}{_code(value)}"
+    return _without_addresses(repr(value))
+
+
+def _code(function: Any) -> str:
+    """Tell two functions of the same name apart."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return ""
+    facts = f"{code.co_code.hex()} {_without_addresses(repr(code.co_consts))} {code.co_names}"
+    return f" {hashlib.sha256(facts.encode()).hexdigest()[:16]}"
+
+
+def _without_addresses(text: str) -> str:
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def difference(old: Any, new: Any, name: str = "") -> str | None:
+    """Say where two pieces of plain data differ first; None if they do not.
+
+    >>> difference({"a": 1, "b": [2, 3]}, {"a": 1, "b": [2, 4]})
+    'b.1 was 3 and is 4'
+    """
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
+        pairs = [(key, old[key], new[key]) for key in old]
+    elif isinstance(old, dict) and isinstance(new, dict) and old.get("class") != new.get("class"):
+        pairs = [("class", old.get("class"), new.get("class"))]
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        if old and isinstance(old[0], str) and old != new and old[0] == new[0] and name:
+            # A file: its name, then what tells its content.
+            return f"{old[0]} is not the same file as before"
+        pairs = [(str(i), *both) for i, both in enumerate(zip(old, new, strict=True))]
+    else:
+        if old == new:
+            return None
+        return f"{name or 'it'} was {_short(old)} and is {_short(new)}"
+    parts = (difference(a, b, f"{name}.{key}" if name else key) for key, a, b in pairs)
+    return next((part for part in parts if part is not None), None)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)

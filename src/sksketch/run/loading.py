@@ -1,0 +1,94 @@
+"""Read any saved file back into the object that wrote it, or a sketch out as an estimator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sksketch._typing import PathLike
+from sksketch.decomposition import StreamingPCA, StreamingSVD
+from sksketch.kernel_methods import (
+    MultiviewMixture,
+    RandomFeatures,
+    StreamingKernelCCA,
+    StreamingKernelPCA,
+    StreamingKernelSVD,
+    StreamingSpectralClustering,
+)
+from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
+from sksketch.reduction import (
+    RandomReduction,
+    ReducedClassifier,
+    ReducedRegressor,
+    SubspaceReduction,
+)
+from sksketch.ridge import StreamingRidge, StreamingRidgeCV
+from sksketch.sketches import Sketch, load_sketch
+from sksketch.state.blame import fitting
+from sksketch.state.persistence import State, read_state
+
+ESTIMATORS: dict[str, Any] = {
+    kind.kind: kind
+    for kind in (
+        MultiviewMixture,
+        StreamingSpectralClustering,
+        StreamingPCA,
+        StreamingSVD,
+        StreamingRidge,
+        StreamingRidgeCV,
+        OnlineNewtonClassifier,
+        OnlineNewtonRegressor,
+        RandomFeatures,
+        StreamingKernelPCA,
+        StreamingKernelSVD,
+        StreamingKernelCCA,
+        SubspaceReduction,
+        RandomReduction,
+        ReducedClassifier,
+        ReducedRegressor,
+    )
+}
+
+
+def load(path: PathLike) -> Any:
+    """Return the sketch or estimator that ``save`` wrote to ``path``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    StateFormatError
+        If the file is truncated, foreign, damaged or from a newer release.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sksketch import FrequentDirections
+    >>> path = os.path.join(tempfile.mkdtemp(), "rows.sks")
+    >>> FrequentDirections(2).update([[1.0, 2.0], [3.0, 4.0]]).save(path)
+    >>> load(path)
+    <FrequentDirections: 2 rows x 2 features>
+    """
+    state = read_state(path)
+    with fitting(path):
+        return restore(state)
+
+
+def restore(state: State) -> Any:
+    """Return the sketch or estimator that a state was taken from."""
+    if state.kind in ESTIMATORS:
+        return ESTIMATORS[state.kind].from_state(state)
+    return load_sketch(state)
+
+
+def read_out(
+    kind: Any, options: Mapping[str, Any], sketch: Sketch, names: Sequence[str] | None = None
+) -> Any:
+    """Return the estimator of that kind and options that has learned what the sketch has seen."""
+    meta: dict[str, Any] = {f"param.{name}": value for name, value in options.items()}
+    meta["n_features_in"] = sketch.n_features
+    if names is not None:
+        meta["feature_names"] = json.dumps(list(names))
+    state = State(kind.kind, kind.version, meta, {}).with_inner("sketch", sketch.state())
+    return kind.from_state(state)

@@ -1,0 +1,327 @@
+"""`fit_stream`: all rows of a source through one estimator, and on after an interruption."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, nullcontext, suppress
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from sksketch._typing import PathLike
+from sksketch.models.callbacks import Callbacks
+from sksketch.run.checkpoints import Checkpoint, forget
+from sksketch.run.progress import Progress, reporting
+from sksketch.sketches import Sketch
+from sksketch.state.blame import using
+from sksketch.streams import Block, RowSource, open_rows
+from sksketch.streams.device import device_blocks
+
+T = TypeVar("T")
+
+# Seconds between two checkpoints, unless rows are given.
+PERIOD = 30.0
+
+
+@runtime_checkable
+class SeveralPasses(Protocol):
+    """An estimator that needs all rows more than once, and hears when they have all come."""
+
+    n_passes: int
+
+    def end_pass(self, number: int) -> None:
+        """All rows have come ``number`` times; heard again when a run goes on later."""
+
+
+def fit_stream(
+    estimator: T,
+    source: Any,
+    *,
+    checkpoint: PathLike | None = None,
+    every: int | None = None,
+    progress: bool | Progress = True,
+    resume: bool = True,
+    classes: Any = None,
+    n_passes: int = 1,
+    device: str | None = None,
+) -> T:
+    """Learn from all rows of a source in one pass, able to go on where it was stopped.
+
+    Parameters
+    ----------
+    estimator : estimator with ``partial_fit``, pipeline, or empty sketch
+        As with ``fit``, what it learned before is forgotten. In a pipeline the steps before
+        the last must be stateless, such as `Normalizer` or `FunctionTransformer`.
+    source : RowSource or anything that `open_rows` takes
+        Rows, with targets where the estimator needs them.
+    checkpoint : path, optional
+        Where to keep what is needed to go on. If the file exists, the run continues after
+        the rows that it has; it is refused if the estimator, its parameters or the source
+        are not the same. The result is that of an uninterrupted run to the last bit. An
+        iterable can not be told from another: give the same rows again from the start.
+        The file stays when the run has ended; delete it once the result is saved.
+    every : int, optional
+        Rows between checkpoints; by default half a minute. One is also written when the run
+        ends, when the source fails and at Ctrl-C, and at SIGTERM and SIGHUP if the program has
+        handlers for them that raise, as the command has.
+    progress : bool or callable
+        True writes one line to stderr. A callable gets the rows done and all rows, which is
+        None where that is not known. Callbacks that scikit-learn's ``set_callbacks`` has set
+        on the estimator are called for each block.
+    resume : bool
+        False starts over and replaces an existing checkpoint.
+    classes : array-like, optional
+        Passed to ``partial_fit`` of a classifier.
+    n_passes : int
+        Times that all rows are given, for estimators that gain from seeing them again. A
+        `SubspaceReduction` with power passes gets as many as it needs.
+    device : str, optional
+        Where the work is done, as torch calls it: "cuda" for a GPU. Blocks are copied there
+        while the one before is worked on.
+
+    Returns
+    -------
+    estimator
+        The same object.
+
+    Examples
+    --------
+    >>> from sksketch import StreamingPCA, datasets
+    >>> rows = datasets.low_rank_plus_noise(2_000, 30, rank=2, noise=0.01, seed=0)
+    >>> pca = fit_stream(StreamingPCA(2), rows, progress=False)
+    >>> pca.n_samples_seen_
+    2000
+    """
+    if every is not None and every < 1:
+        raise ValueError(f"every is {every}; give rows between checkpoints, or None")
+    if n_passes < 1:
+        raise ValueError(f"n_passes is {n_passes}; give at least 1")
+    steps, model = _parts(estimator, checkpoint is not None)
+    rows = source if isinstance(source, RowSource) else open_rows(source)
+    keeper = None
+    n_done = 0
+    if checkpoint is not None:
+        keeper = Checkpoint(checkpoint, estimator, rows.fingerprint())
+        n_done = keeper.restore(model, resume=resume)
+    if not n_done and not isinstance(model, Sketch):
+        forget(model)
+    if isinstance(model, SeveralPasses):
+        n_passes = max(n_passes, model.n_passes)
+    run = _Run(steps, model, keeper, every, classes)
+    callbacks = Callbacks(estimator)
+    n_rows = None if rows.n_rows is None else rows.n_rows * n_passes
+    n_blocks = _n_blocks(rows.batch_rows, n_rows, n_done) if n_passes == 1 else None
+    with (
+        reporting(progress) as report,
+        callbacks.running("fit_stream", n_blocks),
+        # An error that is kept would keep what reads ahead, too.
+        closing(_passes(rows, n_done, n_passes, model, device)) as blocks,
+    ):
+        run.all_rows(blocks, n_done, n_rows, report, callbacks)
+    if not steps:
+        name_features(model, rows)
+    return estimator
+
+
+def name_features(model: Any, rows: RowSource) -> None:
+    """Give a fitted estimator the names of its columns.
+
+    Only now: the blocks are bare arrays, and scikit-learn would miss their names.
+    """
+    if rows.feature_names is not None and not isinstance(model, Sketch):
+        model.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
+
+
+class _Run:
+    """One pass over the rows: learns block by block and keeps the checkpoint."""
+
+    def __init__(
+        self,
+        steps: list[Any],
+        model: Any,
+        keeper: Checkpoint | None,
+        every: int | None,
+        classes: Any,
+    ) -> None:
+        self._steps, self._model = steps, model
+        self._keeper, self._every = keeper, every
+        self._options = {} if classes is None else {"classes": classes}
+        self._n_done = 0
+        # Whether the model has all of the rows done and nothing of any other.
+        self._whole = True
+        # The file that has given the model what it is, if one has.
+        self._resumed_from = keeper.path if keeper is not None and keeper.n_written else None
+        self._due = time.monotonic() + PERIOD
+
+    def all_rows(
+        self,
+        blocks: Iterator[Block],
+        n_done: int,
+        n_rows: int | None,
+        report: Progress,
+        callbacks: Callbacks,
+    ) -> None:
+        self._n_done = n_done
+        report(n_done, n_rows)
+        try:
+            with _Interrupts() as interrupts:
+                for X, y in _cut(blocks, self._every):
+                    with interrupts.held():
+                        self._learn(X, y)
+                        self._save_if_due()
+                    callbacks.block(X, y)
+                    report(self._n_done, n_rows)
+        except BaseException:
+            # The rows so far are worth keeping; what went wrong is more worth telling.
+            with suppress(OSError):
+                self._save()
+            raise
+        if not self._n_done:
+            raise ValueError("the source gave no rows; give one that has some")
+        self._save()
+
+    def _learn(self, X: Any, y: Any) -> None:
+        n_rows = X.shape[0]
+        for step in self._steps:
+            X = step.transform(X)
+        self._whole = False
+        with nullcontext() if self._resumed_from is None else using(self._resumed_from):
+            self._give(X, y)
+        self._n_done += n_rows
+        self._whole = True
+
+    def _give(self, X: Any, y: Any) -> None:
+        if isinstance(self._model, Sketch):
+            self._model.update(X, **({} if y is None else {"targets": y}))
+        elif y is None:
+            self._model.partial_fit(X, **self._options)
+        else:
+            self._model.partial_fit(X, y, **self._options)
+
+    def _save_if_due(self) -> None:
+        if self._keeper is None:
+            return
+        new = self._n_done - self._keeper.n_written
+        if new >= self._every if self._every is not None else time.monotonic() >= self._due:
+            self._save()
+
+    def _save(self) -> None:
+        if self._keeper is not None and self._whole and self._n_done > self._keeper.n_written:
+            self._keeper.write(self._model, self._n_done)
+            self._due = time.monotonic() + PERIOD
+
+
+class _Interrupts:
+    """Lets Ctrl-C wait until a block is learned from, so that what is left can be saved.
+
+    So do SIGTERM and SIGHUP where the program handles them. A second signal does not wait.
+    Outside of the main thread nothing is changed.
+    """
+
+    def __enter__(self) -> _Interrupts:
+        self._busy = False
+        self._pending: tuple[int, Any] | None = None
+        self._former: dict[int, Any] = {}
+        if threading.current_thread() is threading.main_thread():
+            for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+                number = getattr(signal, name, None)
+                former = None if number is None else signal.getsignal(number)
+                if number is not None and callable(former):
+                    self._former[number] = former
+                    signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for number, former in self._former.items():
+            signal.signal(number, former)
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if self._busy and self._pending is None:
+            self._pending = number, frame
+        else:
+            self._former[number](number, frame)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the first signal back until the end of the body."""
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+        if self._pending is not None:
+            (number, frame), self._pending = self._pending, None
+            self._former[number](number, frame)
+
+
+def _parts(estimator: Any, with_checkpoint: bool) -> tuple[list[Any], Any]:
+    """Return the stateless steps of a pipeline and the one that learns."""
+    steps: list[Any] = []
+    model = estimator
+    if hasattr(estimator, "steps"):
+        *before, (_, model) = estimator.steps
+        steps = [step for _, step in before if step is not None and step != "passthrough"]
+        for name, step in before:
+            if step in steps and not _is_stateless(step):
+                raise ValueError(
+                    f"the step {name!r} ({type(step).__name__}) learns from rows, and all of them "
+                    "would have to pass twice; use stateless steps before the last one"
+                )
+    if isinstance(model, Sketch):
+        if model.n_features is not None:
+            raise ValueError(f"{model!r} has rows already; pass its fresh() and merge the two")
+    elif not hasattr(model, "partial_fit"):
+        raise TypeError(f"{type(model).__name__} has no partial_fit, so it can not be streamed")
+    if with_checkpoint and not (hasattr(model, "state") and hasattr(model, "from_state")):
+        raise TypeError(
+            f"{type(model).__name__} can not be saved as plain data; leave checkpoint out, or use "
+            "an estimator of sksketch"
+        )
+    return steps, model
+
+
+def _is_stateless(step: Any) -> bool:
+    tags = getattr(step, "__sklearn_tags__", None)
+    return hasattr(step, "transform") and tags is not None and not tags().requires_fit
+
+
+def _cut(blocks: Iterator[Block], every: int | None) -> Iterator[Block]:
+    """Cut blocks that are longer than the rows between two checkpoints."""
+    for block in blocks:
+        step = block.X.shape[0] if every is None else every
+        for start in range(0, block.X.shape[0], max(step, 1)):
+            part = slice(start, start + step)
+            yield Block(block.X[part], None if block.y is None else block.y[part])
+
+
+def _passes(
+    rows: RowSource, n_done: int, n_passes: int, model: Any, device: str | None
+) -> Generator[Block, None, None]:
+    """Give all rows so many times, leaving out the first ``n_done``."""
+
+    def blocks(start_row: int = 0) -> Iterator[Block]:
+        if device is None:
+            return rows.blocks(start_row)
+        # A device finds missing values faster than the host.
+        return device_blocks(rows.unchecked().blocks(start_row), device)
+
+    if n_passes == 1:
+        yield from blocks(n_done)
+        return
+    for number in range(n_passes):
+        if number and isinstance(model, SeveralPasses):
+            model.end_pass(number)
+        for X, y in blocks():
+            skip = min(n_done, X.shape[0])
+            n_done -= skip
+            if skip < X.shape[0]:
+                yield Block(X[skip:], None if y is None else y[skip:])
+
+
+def _n_blocks(batch_rows: int | None, n_rows: int | None, n_done: int) -> int | None:
+    if n_rows is None or batch_rows is None:
+        return None
+    return -(-(n_rows - n_done) // batch_rows)

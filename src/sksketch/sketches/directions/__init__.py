@@ -1,0 +1,1 @@
+"""Sketches that keep directions: Frequent Directions and the exact covariance."""

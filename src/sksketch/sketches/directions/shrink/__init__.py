@@ -1,0 +1,1 @@
+"""The shrink of Frequent Directions: rules, operands, solvers and read-outs."""

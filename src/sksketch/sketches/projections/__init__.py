@@ -1,0 +1,1 @@
+"""Linear sketches S A, for a random S, and the sums behind them."""

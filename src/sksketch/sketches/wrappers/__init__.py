@@ -1,0 +1,1 @@
+"""Sketches around a sketch: centered rows, and rows with targets."""

@@ -1,0 +1,242 @@
+"""A sketch of the rows beside their cross moment with targets, not sketched: all ridge needs."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.arrays.device_sparse import on_host
+from sksketch.arrays.namespace import precision
+from sksketch.arrays.rows import as_rows, as_weights, squared_row_norms
+from sksketch.exceptions import StateFormatError
+from sksketch.sketches.base import Answer, Sketch
+from sksketch.sketches.column_errors import ExactGram
+from sksketch.sketches.projections.count_sketch import CountSketch
+from sksketch.sketches.projections.linear_sketch import LinearSketch
+from sksketch.sketches.projections.projection import GaussianSketch, HadamardSketch, SignSketch
+from sksketch.sketches.projections.row_sample_sketch import RowSampleSketch
+from sksketch.sketches.targets import as_targets, check_same, described
+from sksketch.sketches.wrappers.centered import INNER, Centered
+from sksketch.sketches.wrappers.cross_moments import CrossMoments
+from sksketch.sketches.wrappers.moment_sums import Moments
+from sksketch.state.persistence import State
+
+LINEAR: dict[str, type[LinearSketch]] = {
+    kind.kind: kind
+    for kind in (GaussianSketch, SignSketch, CountSketch, HadamardSketch, RowSampleSketch)
+}
+
+
+class Regression(Sketch):
+    """Remember rows through a sketch, and their products with targets as they are.
+
+    Parameters
+    ----------
+    sketch : Sketch
+        An empty sketch. A linear one, S A, carries S b and S 1 along.
+    centered : bool
+        Whether everything is meant around the means, as for a model with intercept.
+
+    Examples
+    --------
+    >>> from sksketch import ExactCovariance
+    >>> X, y = np.array([[1.0, 0.0], [3.0, 4.0], [5.0, 2.0]]), np.array([1.0, 2.0, 3.0])
+    >>> sketch = Regression(ExactCovariance()).update(X, targets=y)
+    >>> sketch.moments().cross.ravel(), sketch.summary().to_dense().round(9)
+    (array([4., 2.]), array([[8., 4.],
+           [4., 8.]]))
+    """
+
+    kind = "regression"
+
+    def __init__(self, sketch: Sketch, *, centered: bool = True) -> None:
+        known = (*INNER.values(), *LINEAR.values())
+        if not isinstance(sketch, known):
+            raise TypeError(
+                f"expected a sketch of rows, got {sketch!r:.80}; "
+                f"pass an empty {', '.join(kind.__name__ for kind in known)}"
+            )
+        if sketch.n_features is not None:
+            raise ValueError("expected an empty sketch, got one with rows; wrap it before update")
+        if sketch.decay < 1.0:
+            raise ValueError("targets are not forgotten; pass a sketch without decay or half_life")
+        self.centered = bool(centered)
+        self.linear = isinstance(sketch, LinearSketch)
+        self.sketch = Centered(sketch) if self.centered and not self.linear else sketch
+        self._cross: CrossMoments | None = None
+        self._target_shape: tuple[int, ...] | None = None
+
+    def update(self, X: Any, weights: Any = None, targets: Any = None) -> Self:
+        """Take in a block of rows and their targets.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Real, finite numbers.
+        weights : array-like of shape (n_rows,), optional
+            Each row counts as ``weights[i]`` copies of itself.
+        targets : array-like of shape (n_rows,) or (n_rows, n_targets), optional
+            They come with all updates of a sketch or with none.
+
+        Returns
+        -------
+        self
+            Unchanged if the block is refused.
+        """
+        self._require_whole()
+        rows = as_rows(X, n_features=self.n_features)
+        checked = as_weights(weights, rows.shape[0])
+        columns = None
+        if targets is not None:
+            columns = as_targets(targets, None, rows.shape[0], np.dtype(np.float64))
+        shape = None if columns is None else columns.shape[1:]
+        if self.n_features is not None:
+            check_same(shape, self._target_shape)
+        wide = None if columns is None else columns.reshape(len(columns), -1)
+        if isinstance(self.sketch, LinearSketch):
+            carried = None if wide is None else np.column_stack([wide, np.ones(len(wide))])
+            self.sketch.update(rows, checked, targets=carried)
+        else:
+            self.sketch.update(rows, checked)
+        self._interrupted = True
+        self._follow(shape)
+        if wide is not None:
+            counted = np.ones(len(wide)) if checked is None else checked
+            if self._cross is None:
+                self._cross = CrossMoments(rows.shape[1], wide.shape[1], centered=self.centered)
+            self._cross.update(on_host(rows), wide, counted)
+        self._interrupted = False
+        return self
+
+    def check(self, X: Any, weights: Any = None, targets: Any = None) -> None:
+        """Raise what `update` would raise for these rows; changes nothing."""
+        rows = as_rows(X, n_features=self.n_features)
+        as_weights(weights, rows.shape[0])
+        dtype = np.dtype(np.float32 if precision(rows) == np.float32 else np.float64)
+        squared_row_norms(rows, self.dtype or dtype)
+        if targets is not None:
+            as_targets(targets, None, rows.shape[0], np.dtype(np.float64))
+
+    def _follow(self, shape: tuple[int, ...] | None) -> None:
+        """Take over the counters of the sketch."""
+        self.n_features, self.dtype = self.sketch.n_features, self.sketch.dtype
+        self.n_rows_seen = self.sketch.n_rows_seen
+        self.total_weight = self.sketch.total_weight
+        self._target_shape = shape
+
+    def _take(self, rows: Any) -> None:
+        # Rows alone; those with targets come through update.
+        self.update(rows)
+
+    def moments(self) -> Moments:
+        """Return means, cross moment and squares of rows and targets."""
+        self._require_rows()
+        if self._cross is None:
+            raise ValueError("no targets have come with the rows; pass them to update")
+        return self._cross.read()
+
+    def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
+        return self.sketch._exact_gram(extra)
+
+    @property
+    def target_shape(self) -> tuple[int, ...] | None:
+        """Shape of the targets of one row; None if none have come."""
+        return self._target_shape
+
+    def projected(self) -> tuple[Array, Array, Array]:
+        """Return S A, S b and S 1 of a linear sketch."""
+        assert isinstance(self.sketch, LinearSketch)
+        carried = self.sketch.targets
+        if carried is None:
+            raise ValueError("no targets have come with the rows; pass them to update")
+        return self.sketch.matrix, carried[:, :-1], carried[:, -1]
+
+    def fresh(self) -> Self:
+        """Return an empty sketch with the same options."""
+        inner = self.sketch.sketch if isinstance(self.sketch, Centered) else self.sketch
+        return type(self)(inner.fresh(), centered=self.centered)
+
+    def for_shard(self, index: int, n_shards: int) -> Self:
+        """Return an empty sketch for one of many parts of the rows."""
+        inner = self.sketch.sketch if isinstance(self.sketch, Centered) else self.sketch
+        return type(self)(inner.for_shard(index, n_shards), centered=self.centered)
+
+    def _shrink_waiting(self) -> None:
+        self.sketch.compact()
+        if self._cross is not None:
+            self._cross.compact()
+
+    def _refusal(self, other: Self) -> str | None:
+        if self.centered != other.centered:
+            return "only one of the two is centered; build both alike"
+        filled = self.n_features is not None and other.n_features is not None
+        if filled and self._target_shape != other._target_shape:
+            return (
+                f"{described(self._target_shape)} here and {described(other._target_shape)} "
+                "there; build both with the same targets"
+            )
+        if type(self.sketch) is not type(other.sketch):
+            return "the wrapped sketches are of different kinds; wrap the same kind"
+        return self.sketch._refusal(other.sketch)
+
+    def merge(self, other: Self) -> Self:
+        """Add what another sketch has seen, as if its rows had come here."""
+        super().merge(other)
+        if other.n_features is not None:
+            self._follow(other._target_shape)
+        return self
+
+    def _absorb(self, other: Self) -> None:
+        self.sketch.merge(other.sketch)
+        if other._cross is not None:
+            if self._cross is None:
+                n_features, n_targets = other.moments().cross.shape
+                self._cross = CrossMoments(n_features, n_targets, centered=self.centered)
+            self._cross.merge(other._cross)
+
+    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
+        self._require_rows()
+        return self.sketch._answer(extra, allowance)
+
+    def _plan(self) -> str:
+        return f"{self.sketch.plan()} The cross moment with the targets is not sketched."
+
+    def state(self) -> State:
+        """Return the states of the sketch and of the cross moment."""
+        shape = self._target_shape
+        meta = {
+            "centered": self.centered,
+            "n_targets": None if shape is None else (shape[0] if shape else 0),
+            "has_targets": shape is not None,
+        }
+        state = State(self.kind, self.version, meta, {}).with_inner("sketch", self.sketch.state())
+        return state if self._cross is None else state.with_inner("cross", self._cross.state())
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build a sketch that goes on where ``state`` was taken."""
+        cls._check_kind(state)
+        meta: Any = state.meta
+        inner = state.inner("sketch")
+        kinds: dict[str, Any] = {Centered.kind: Centered, **INNER, **LINEAR}
+        if inner.kind not in kinds:
+            raise StateFormatError(
+                f"a regression on {inner.kind!r} is not known to this release; upgrade sksketch"
+            )
+        sketch = kinds[inner.kind].from_state(inner)
+        bare = sketch.sketch if isinstance(sketch, Centered) else sketch
+        made = cls(bare.fresh(), centered=meta["centered"])
+        made.sketch = sketch
+        if meta["has_targets"]:
+            cross = state.inner("cross")
+            # What the first version of these states did not say about their rounding.
+            known: dict[str, Any] = {}
+            if cross.version < CrossMoments.version:
+                known = {"squared_norm": sketch.squared_norm, "n_rows": sketch.n_rows_seen}
+            made._cross = CrossMoments.from_state(cross, **known)
+        if sketch.n_features is not None:
+            shape = (meta["n_targets"],) if meta["n_targets"] else ()
+            made._follow(shape if meta["has_targets"] else None)
+        return made
