@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import laws
 import sksketch
@@ -103,7 +104,10 @@ def streams(name: str) -> bool:
 def learn(model: Any, rows: Any, *second: Any) -> Any:
     """Learn from one more block, or from all at once where that is the only way."""
     if isinstance(model, sksketch.Sketch):
-        more = {"targets": rows[:, 0] + 1.0} if isinstance(model, sksketch.Regression) else {}
+        more = {}
+        if isinstance(model, sksketch.Regression):
+            first = rows[:, [0]]
+            more = {"targets": (first.toarray() if sp.issparse(first) else first)[:, 0] + 1.0}
         return model.update(rows, **more)
     if not hasattr(model, "partial_fit"):
         return model.fit(rows, *second)

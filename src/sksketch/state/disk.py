@@ -82,7 +82,7 @@ def sweep(path: PathLike) -> None:
             os.close(descriptor)
 
 
-def lock(descriptor: int) -> bool:
+def lock(descriptor: int, wait: bool = False) -> bool:
     """Take a file until its descriptor is closed; False if another process has it.
 
     The system gives it back when the process ends, however it ends.
@@ -90,7 +90,7 @@ def lock(descriptor: int) -> bool:
     if sys.platform == "win32":
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         # Also where the file system has no locks: nothing is swept there.
         return False
@@ -138,10 +138,10 @@ def _create(target: Path, rights: int) -> tuple[Path, int]:
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
         descriptor = os.open(temporary, flags, rights)
-        lock(descriptor)
+        # Waits for another writer that has taken it for one that was left, and then sweeps it.
+        lock(descriptor, wait=True)
         if temporary.exists():
             return temporary, descriptor
-        # Another writer has swept it in the moment before it was locked.
         os.close(descriptor)
 
 

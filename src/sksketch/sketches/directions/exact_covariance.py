@@ -283,7 +283,7 @@ class ExactCovariance(Sketch):
         sketch = cls(initial_ridge=meta["initial_ridge"], decay=meta["decay"])
         if meta["n_features"] is not None:
             sketch._begin(meta["n_features"], np.dtype(np.float64))
-            sketch._buffer.restore(state.arrays["buffer"])
+            sketch._buffer.restore(state.array("buffer", None, sketch.n_features))
             for name in ("accumulated", "recent"):
                 if name in state.arrays:
                     held = state.array(name, sketch.n_features, sketch.n_features)

@@ -394,7 +394,7 @@ class FrequentDirections(ShrinkSketch):
                 sketch._exact = ExactCovariance.from_state(state.inner("exact"))
             else:
                 sketch._buffer.resize(meta["capacity"])
-                sketch._buffer.restore(state.arrays["buffer"])
+                sketch._buffer.restore(state.array("buffer", None, n_features))
                 if "sparse_data" in state.arrays:
                     sketch._sparse.restore(from_sparse_arrays("sparse", state.arrays, n_features))
         return sketch

@@ -273,7 +273,7 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         sketch = cls._from_facts(meta)
         if sketch.n_features is not None:
             sketch._first = Memory.from_plain(meta, state.arrays)
-            sketch._buffer.restore(state.arrays["buffer"])
+            sketch._buffer.restore(state.array("buffer", None, sketch.n_features))
             sketch._second = FrequentDirections.from_state(state.inner("second"))
         return sketch
 

@@ -331,8 +331,8 @@ class Centered(Sketch):
         if (n_features := meta["n_features"]) is not None:
             centered._begin(n_features, np.dtype(meta["dtype"]))
             centered._mean = _mean_of(state)
-            centered._tile.restore(state.arrays["tile"])
-            centered._tile_weights.restore(state.arrays["tile_weights"])
+            centered._tile.restore(state.array("tile", None, n_features))
+            centered._tile_weights.restore(state.array("tile_weights", None, 1))
             if "sparse_data" in state.arrays:
                 rows = from_sparse_arrays("sparse", state.arrays, n_features)
                 centered._sparse.restore(rows, state.arrays["sparse_weights"])

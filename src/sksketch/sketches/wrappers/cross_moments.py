@@ -276,10 +276,10 @@ class CrossMoments:
             whole = replace(state, arrays=known)
             saved = {name: whole.array(name, *value.shape) for name, value in empty.items()}
             moments._sums = Sums(**numbers, **saved)  # type: ignore[arg-type]
-        moments._dense.restore(arrays["dense"])
-        moments._dense_targets.restore(arrays["dense_targets"])
+        moments._dense.restore(state.array("dense", None, n_features))
+        moments._dense_targets.restore(state.array("dense_targets", None, n_targets + 1))
         moments._sparse.restore(from_sparse_arrays("sparse", arrays, n_features))
-        moments._sparse_targets.restore(arrays["sparse_targets"])
+        moments._sparse_targets.restore(state.array("sparse_targets", None, n_targets + 1))
         return moments
 
 
