@@ -360,7 +360,7 @@ def _mean_of(state: State) -> RunningMean:
         flat = math.inf if first else meta["scatter_flat"]
         return RunningMean(weight, state.array("origin", n_features), held, flat, meta["n_tiles"])
     # Earlier releases kept the mean alone, which was a sum of all rows.
-    mean = np.asarray(state.arrays["mean"], dtype=np.float64)
+    mean = np.asarray(state.array("mean", n_features), dtype=np.float64)
     blank, unknown = np.zeros(n_features), np.full(n_features, np.nan)
     errors = gamma(meta["n_rows_seen"] + 1) * weight * np.abs(mean)
     return RunningMean(weight, mean, (blank, blank, unknown, errors, blank, blank), math.inf)
