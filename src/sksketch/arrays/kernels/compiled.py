@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numba  # noqa: F401  (where it is missing, the generic kernels are used)
 import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
-from sksketch.arrays.kernels.parsing import (
-    column_index,
-    decimal,
-    hash_of,
-    settled,
-    word_end,
-)
+from sksketch.arrays.kernels.parsing import parse_svmlight_inplace as parse_svmlight_inplace
+from sksketch.arrays.kernels.parsing import parse_vw_inplace as parse_vw_inplace
 
 # Loops run over slices of rows: only then does the compiler see that they do not wrap around,
 # and uses vector instructions.
+
+
+# Columns whose center, origin and squares stay in the nearest cache while all rows pass by.
+STRIP = 256
 
 
 @jit
@@ -25,27 +26,72 @@ def center_rows_inplace(
 ) -> None:
     """Write ``sqrt(weights) * ((rows - origin) - center)`` to ``out``; add its squares by column.
 
-    Four rows at a time, since origin, centre and squares have to be read once for all of them.
+    Strip by strip of columns, and four rows at a time in each. What belongs to the columns is
+    copied first: the compiler then knows that no row overlaps it, which doubles the speed.
     """
     n_rows, n_features = rows.shape
     whole = n_rows // 4 * 4
-    for i in range(0, whole, 4):
-        a, b, c, d = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
-        to_a, to_b, to_c, to_d = out[i], out[i + 1], out[i + 2], out[i + 3]
-        wa, wb = np.sqrt(weights[i]), np.sqrt(weights[i + 1])
-        wc, wd = np.sqrt(weights[i + 2]), np.sqrt(weights[i + 3])
-        for j in range(n_features):
-            p, q = origin[j], center[j]
-            va, vb = ((a[j] - p) - q) * wa, ((b[j] - p) - q) * wb
-            vc, vd = ((c[j] - p) - q) * wc, ((d[j] - p) - q) * wd
-            to_a[j], to_b[j], to_c[j], to_d[j] = va, vb, vc, vd
-            squares[j] += (va * va + vb * vb) + (vc * vc + vd * vd)
-    for i in range(whole, n_rows):
-        row, target, root = rows[i], out[i], np.sqrt(weights[i])
-        for j in range(n_features):
-            value = ((row[j] - origin[j]) - center[j]) * root
-            target[j] = value
-            squares[j] += value * value
+    for first in range(0, n_features, STRIP):
+        last = min(first + STRIP, n_features)
+        sums, near, middle = (
+            squares[first:last].copy(),
+            origin[first:last].copy(),
+            center[first:last].copy(),
+        )
+        for i in range(0, whole, 4):
+            a, b = rows[i, first:last], rows[i + 1, first:last]
+            c, d = rows[i + 2, first:last], rows[i + 3, first:last]
+            to_a, to_b = out[i, first:last], out[i + 1, first:last]
+            to_c, to_d = out[i + 2, first:last], out[i + 3, first:last]
+            wa, wb = np.sqrt(weights[i]), np.sqrt(weights[i + 1])
+            wc, wd = np.sqrt(weights[i + 2]), np.sqrt(weights[i + 3])
+            for j in range(last - first):
+                p, q = near[j], middle[j]
+                va, vb = ((a[j] - p) - q) * wa, ((b[j] - p) - q) * wb
+                vc, vd = ((c[j] - p) - q) * wc, ((d[j] - p) - q) * wd
+                to_a[j], to_b[j], to_c[j], to_d[j] = va, vb, vc, vd
+                sums[j] += (va * va + vb * vb) + (vc * vc + vd * vd)
+        for i in range(whole, n_rows):
+            row, target, root = rows[i, first:last], out[i, first:last], np.sqrt(weights[i])
+            for j in range(last - first):
+                value = ((row[j] - near[j]) - middle[j]) * root
+                target[j] = value
+                sums[j] += value * value
+        squares[first:last] = sums
+
+
+@jit
+def center_tile_inplace(
+    out: Array,
+    grown: tuple[Array, ...],
+    bounds: Array,
+    held: tuple[Array, ...],
+    rows: Array,
+    origin: Array,
+    weights: tuple[Array, ...],
+    totals: tuple[float, ...],
+    roundings: tuple[float, ...],
+) -> None:
+    """Write a tile's rows around its place in the stream to ``out``, and the mean with it."""
+    current, plain, ages = weights
+    n_features = rows.shape[1]
+    sums, center, squares = np.zeros(n_features), np.empty(n_features), bounds[3]
+    column_sums_inplace(sums, rows, current, origin)
+    place_center_inplace(center, sums, held, totals)
+    squares[:] = 0.0
+    center_rows_inplace(out, squares, rows, plain, origin, center)
+    aged = squares
+    if len(ages):
+        aged, moved = np.zeros(n_features), out.astype(np.float64)
+        column_sums_inplace(aged, moved * moved, ages, np.zeros(n_features))
+    grown_mean_inplace(
+        grown,
+        (bounds[0], bounds[1], bounds[2]),
+        held,
+        (sums, squares, aged, center, origin),
+        totals,
+        roundings,
+    )
 
 
 @jit
@@ -166,145 +212,21 @@ def outer_csr_inplace(
                 target[i] += value * column[i]
 
 
-@jit
-def parse_svmlight_inplace(
-    progress: Array, labels: Array, indptr: Array, indices: Array, data: Array, text: Array
+@partial(jit, fused=False)
+def place_center_inplace(
+    center: Array, sums: Array, held: tuple[Array, ...], totals: tuple[float, ...]
 ) -> None:
-    """Read lines ``label index:value index:value ... # comment`` into labels and CSR arrays.
+    """Write the point around which a tile's rows are sketched to ``center``, from the origin.
 
-    A number that is out of reach here ends the call with code 1. The next call must begin after
-    it; ``indptr[rows + 1]`` remembers the entries of the unfinished row, or -1 at its start.
+    Not fused, so that rows on a device, centered by array operations, move to the same place.
     """
-    at, rows, entries = progress[1], progress[2], progress[3]
-    code, n = 0, len(text)
-    begun = rows + 1 < len(indptr) and indptr[rows + 1] >= 0
-    if begun:
-        entries = indptr[rows + 1]
-    while True:
-        while at < n and (text[at] == 32 or 9 <= text[at] <= 13) and text[at] != 10:
-            at += 1
-        if at < n and text[at] == 35:
-            while at < n and text[at] != 10:
-                at += 1
-        if at >= n or text[at] == 10:
-            if begun:
-                rows += 1
-                indptr[rows] = entries
-                progress[3] = entries
-                begun = False
-            if at >= n:
-                # A last line without its end is a line, too.
-                progress[4] += n > 0 and text[n - 1] != 10
-                break
-            progress[4] += 1
-            at += 1
-            continue
-        if not begun:
-            code, stop, labels[rows] = decimal(text, at, n, 2)
-            if code < 2:
-                begun = True
-                indptr[rows + 1] = entries
-        elif at + 3 < n and (
-            text[at] == 113 and text[at + 1] == 105 and text[at + 2] == 100 and text[at + 3] == 58
-        ):
-            stop = at
-            while stop < n and text[stop] > 32 and text[stop] != 35:
-                stop += 1
-        else:
-            code, stop, index = column_index(text, at)
-            if code == 0 and entries > progress[3] and index <= indices[entries - 1]:
-                code = 6
-            if code == 0:
-                code, stop, data[entries] = decimal(text, stop, n, 5)
-                if code < 2:
-                    indices[entries] = index
-                    entries += 1
-                    indptr[rows + 1] = entries
-        if code:
-            break
-        at = stop
-    progress[0], progress[1], progress[2] = code, at, rows
-
-
-@jit
-def parse_vw_inplace(
-    progress: Array,
-    labels: Array,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    text: Array,
-    mask: int,
-    odd_at: Array,
-    odd_values: Array,
-) -> None:
-    """Read lines ``label importance initial 'tag |space:scale name:value ...`` into CSR arrays."""
-    at, n = progress[1], len(text)
-    while at < n:
-        end, bar = at, -1
-        while end < n and text[end] != 10:
-            if text[end] == 124 and bar < 0:
-                bar = end
-            end += 1
-        code, order, label = 0, 0, np.nan
-        while True:
-            while at < end and text[at] <= 32:
-                at += 1
-            if at in (end, bar):
-                break
-            stop = word_end(text, at, end, 124)
-            tag = text[at] == 39 or stop == bar
-            if bar < 0:
-                code = 3
-            elif order > 2 + tag:
-                code = 4
-            elif tag:
-                order = 4
-            else:
-                code, number = settled(text, at, stop, 5 + order, odd_at, odd_values)
-                if order == 0:
-                    label = number
-                elif code == 0 and number != (1.0 if order == 1 else 0.0):
-                    code = 5 + order
-                order += 1
-            if code:
-                progress[0], progress[1] = code, at
-                return
-            at = stop
-        entries, seed, scale, nameless = progress[3], 0, 1.0, 0
-        while at < end:
-            if text[at] <= 32:
-                at += 1
-                continue
-            opens = text[at] == 124
-            at += opens
-            name = word_end(text, at, end, 58)
-            stop, number = name, 1.0
-            if name < end and text[name] == 58:
-                stop = word_end(text, name + 1, end, 124)
-                code, number = settled(text, name + 1, stop, 8, odd_at, odd_values)
-                if code:
-                    progress[0], progress[1] = code, name + 1
-                    return
-            if opens:
-                seed, scale, nameless = hash_of(text, at, name, 0), number, 0
-            else:
-                column = hash_of(text, at, name, seed)
-                if name == at:
-                    column += nameless
-                    nameless += 1
-                indices[entries] = column & mask
-                data[entries] = number * scale
-                entries += 1
-            at = stop
-        if bar >= 0:
-            labels[progress[2]] = label
-            progress[2] += 1
-            indptr[progress[2]] = progress[3] = entries
-        progress[4] += 1
-        at = end + 1
-        progress[1] = min(at, n)
-    progress[0] = 0
+    weight, gained = totals[0], totals[1]
+    root = np.sqrt(weight / (weight + gained))
+    total, carry = held[0], held[1]
+    for j in range(len(center)):
+        own = sums[j] / gained
+        mean = (total[j] + carry[j]) / weight if weight > 0.0 else 0.0 * total[j]
+        center[j] = own + root * (mean - own)
 
 
 @jit

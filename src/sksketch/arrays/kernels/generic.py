@@ -29,6 +29,36 @@ def center_rows_inplace(
     squares += (centered**2).sum(axis=0)
 
 
+def center_tile_inplace(
+    out: Array,
+    grown: tuple[Array, ...],
+    bounds: Array,
+    held: tuple[Array, ...],
+    rows: Array,
+    origin: Array,
+    weights: tuple[Array, ...],
+    totals: tuple[float, ...],
+    roundings: tuple[float, ...],
+) -> None:
+    """Write a tile's rows around its place in the stream to ``out``, and the mean with it.
+
+    That is `column_sums_inplace`, `place_center_inplace`, `center_rows_inplace` and
+    `grown_mean_inplace` in one call, which counts where tiles are small. ``weights`` has one
+    weight a row with its age, one without, and the ages, which may be empty. ``bounds`` has a
+    fourth row: the squares of the rows around the center, by column.
+    """
+    current, plain, ages = weights
+    sums, center = np.zeros(rows.shape[1]), np.empty(rows.shape[1])
+    column_sums_inplace(sums, rows, current, origin)
+    place_center_inplace(center, sums, held, totals)
+    squares = bounds[3]
+    squares[...] = 0.0
+    center_rows_inplace(out, squares, rows, plain, origin, center)
+    aged = ages @ np.square(out, dtype=np.float64) if len(ages) else squares
+    tile = sums, squares, aged, center, origin
+    grown_mean_inplace(grown, tuple(bounds[:3]), held, tile, totals, roundings)
+
+
 def column_sums_inplace(sums: Array, rows: Array, weights: Array, origin: Array) -> None:
     """Add the sum of ``weights * (rows - origin)`` to ``sums``, in float64."""
     sums += weights @ (rows - origin)
@@ -265,6 +295,20 @@ def _number(word: bytes, complaint: int) -> tuple[int, float]:
         return (complaint, 0.0) if b"_" in word else (0, float(word))
     except ValueError:
         return complaint, 0.0
+
+
+def place_center_inplace(
+    center: Array, sums: Array, held: tuple[Array, ...], totals: tuple[float, ...]
+) -> None:
+    """Write the point around which a tile's rows are sketched to ``center``, from the origin.
+
+    It lies between the mean of the rows before (``held``, see `running_mean.RunningMean`) and the
+    tile's own, ``sums`` over its weight; ``totals`` begin with the weights of both.
+    """
+    weight, gained = totals[:2]
+    own = sums / gained
+    mean = (held[0] + held[1]) / weight if weight > 0.0 else 0.0 * sums
+    center[...] = own + math.sqrt(weight / (weight + gained)) * (mean - own)
 
 
 def product_csr_inplace(

@@ -1,4 +1,4 @@
-"""What the compiled parsers of text are made of: numbers, indices, hashes and ends of words."""
+"""Compiled parsers of text, and what they share: numbers, indices, hashes and ends of words."""
 
 from __future__ import annotations
 
@@ -156,3 +156,144 @@ def word_end(text: Array, start: int, stop: int, colon: int) -> int:
     while at < stop and text[at] > 32 and text[at] != 124 and text[at] != colon:
         at += 1
     return at
+
+
+@jit
+def parse_svmlight_inplace(
+    progress: Array, labels: Array, indptr: Array, indices: Array, data: Array, text: Array
+) -> None:
+    """Read lines ``label index:value index:value ... # comment`` into labels and CSR arrays.
+
+    A number that is out of reach here ends the call with code 1. The next call must begin after
+    it; ``indptr[rows + 1]`` remembers the entries of the unfinished row, or -1 at its start.
+    """
+    at, rows, entries = progress[1], progress[2], progress[3]
+    code, n = 0, len(text)
+    begun = rows + 1 < len(indptr) and indptr[rows + 1] >= 0
+    if begun:
+        entries = indptr[rows + 1]
+    while True:
+        while at < n and (text[at] == 32 or 9 <= text[at] <= 13) and text[at] != 10:
+            at += 1
+        if at < n and text[at] == 35:
+            while at < n and text[at] != 10:
+                at += 1
+        if at >= n or text[at] == 10:
+            if begun:
+                rows += 1
+                indptr[rows] = entries
+                progress[3] = entries
+                begun = False
+            if at >= n:
+                # A last line without its end is a line, too.
+                progress[4] += n > 0 and text[n - 1] != 10
+                break
+            progress[4] += 1
+            at += 1
+            continue
+        if not begun:
+            code, stop, labels[rows] = decimal(text, at, n, 2)
+            if code < 2:
+                begun = True
+                indptr[rows + 1] = entries
+        elif at + 3 < n and (
+            text[at] == 113 and text[at + 1] == 105 and text[at + 2] == 100 and text[at + 3] == 58
+        ):
+            stop = at
+            while stop < n and text[stop] > 32 and text[stop] != 35:
+                stop += 1
+        else:
+            code, stop, index = column_index(text, at)
+            if code == 0 and entries > progress[3] and index <= indices[entries - 1]:
+                code = 6
+            if code == 0:
+                code, stop, data[entries] = decimal(text, stop, n, 5)
+                if code < 2:
+                    indices[entries] = index
+                    entries += 1
+                    indptr[rows + 1] = entries
+        if code:
+            break
+        at = stop
+    progress[0], progress[1], progress[2] = code, at, rows
+
+
+@jit
+def parse_vw_inplace(
+    progress: Array,
+    labels: Array,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    text: Array,
+    mask: int,
+    odd_at: Array,
+    odd_values: Array,
+) -> None:
+    """Read lines ``label importance initial 'tag |space:scale name:value ...`` into CSR arrays."""
+    at, n = progress[1], len(text)
+    while at < n:
+        end, bar = at, -1
+        while end < n and text[end] != 10:
+            if text[end] == 124 and bar < 0:
+                bar = end
+            end += 1
+        code, order, label = 0, 0, np.nan
+        while True:
+            while at < end and text[at] <= 32:
+                at += 1
+            if at in (end, bar):
+                break
+            stop = word_end(text, at, end, 124)
+            tag = text[at] == 39 or stop == bar
+            if bar < 0:
+                code = 3
+            elif order > 2 + tag:
+                code = 4
+            elif tag:
+                order = 4
+            else:
+                code, number = settled(text, at, stop, 5 + order, odd_at, odd_values)
+                if order == 0:
+                    label = number
+                elif code == 0 and number != (1.0 if order == 1 else 0.0):
+                    code = 5 + order
+                order += 1
+            if code:
+                progress[0], progress[1] = code, at
+                return
+            at = stop
+        entries, seed, scale, nameless = progress[3], 0, 1.0, 0
+        while at < end:
+            if text[at] <= 32:
+                at += 1
+                continue
+            opens = text[at] == 124
+            at += opens
+            name = word_end(text, at, end, 58)
+            stop, number = name, 1.0
+            if name < end and text[name] == 58:
+                stop = word_end(text, name + 1, end, 124)
+                code, number = settled(text, name + 1, stop, 8, odd_at, odd_values)
+                if code:
+                    progress[0], progress[1] = code, name + 1
+                    return
+            if opens:
+                seed, scale, nameless = hash_of(text, at, name, 0), number, 0
+            else:
+                column = hash_of(text, at, name, seed)
+                if name == at:
+                    column += nameless
+                    nameless += 1
+                indices[entries] = column & mask
+                data[entries] = number * scale
+                entries += 1
+            at = stop
+        if bar >= 0:
+            labels[progress[2]] = label
+            progress[2] += 1
+            indptr[progress[2]] = progress[3] = entries
+        progress[4] += 1
+        at = end + 1
+        progress[1] = min(at, n)
+    progress[0] = 0

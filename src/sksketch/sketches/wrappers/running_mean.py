@@ -49,6 +49,9 @@ from sksketch.sketches.column_errors import ColumnErrors
 # Roundings of a weight: a power, a product, a sum of many in pairs, and a root.
 WEIGHT_ROUNDINGS = 40
 
+# Stands for ages of rows that do not age.
+NO_AGES = np.empty(0)
+
 
 @dataclass(frozen=True, eq=False)
 class RunningMean:
@@ -201,26 +204,51 @@ def centered_tile(
         return _sparse_tile(mean, tile, weights, current, gained, entry_error)
     if mean.weight == 0.0 and not mean.origin.any():
         mean = replace(mean, origin=_middle_row(tile))
-    sums = _column_sums(tile, current, mean.origin)
-    center = _center(mean, sums / gained, gained)
-    rows, squares = _moved(tile, weights, mean.origin, center, out)
-    aged = squares if ages is None else _column_sums(rows, ages, 0.0 * center, squared=True)
     # Arrays of their own: rows of one would be a power of two apart, and share lines of a cache.
-    held = tuple(np.empty(len(center)) for _ in mean.held)
-    bounds = np.empty((3, len(center)))
-    kernels().grown_mean_inplace(
-        held,
-        tuple(bounds),
-        mean.held,
-        (sums, squares, aged, center, mean.origin),
-        (mean.weight, gained, float(weights.sum()), entry_error),
-        _tile_roundings(mean, len(tile), precision(rows)),
-    )
-    entries, apart, off = np.sqrt(bounds.sum(axis=1)).tolist()
-    allowance = perturbed_gram(math.sqrt(float(squares.sum())), entries * (1.0 + 1e-9))
+    held = tuple([np.empty(len(mean.origin)) for _ in mean.held])
+    bounds = np.empty((4, len(mean.origin)))
+    plain = gained if ages is None else float(weights.sum())
+    totals = mean.weight, gained, plain, entry_error
+    roundings = _tile_roundings(mean, len(tile), precision(tile))
+    if on_device(tile):
+        rows = _device_tile(mean, tile, (current, weights, ages), (held, bounds), totals, roundings)
+    else:
+        rows = np.empty(tile.shape, tile.dtype) if out is None else out
+        ages = NO_AGES if ages is None else ages
+        each = current, weights, ages
+        kernels().center_tile_inplace(
+            rows, held, bounds, mean.held, tile, mean.origin, each, totals, roundings
+        )
+    entries, apart, off, energy = np.sqrt(bounds.sum(axis=1)).tolist()
+    allowance = perturbed_gram(energy, entries * (1.0 + 1e-9))
     allowance += _moved_gram(gained, apart, off)
     grown = RunningMean(mean.weight + gained, mean.origin, held, mean.flat, mean.n_tiles + 1)
     return Tile(rows, grown, allowance)
+
+
+def _device_tile(
+    mean: RunningMean,
+    tile: Array,
+    weights: tuple[Array, Array, Array | None],
+    grown: tuple[tuple[Array, ...], Array],
+    totals: tuple[float, ...],
+    roundings: tuple[float, ...],
+) -> Array:
+    """Do for rows on a device what `center_tile_inplace` does; sums of columns come to the host."""
+    (current, plain, ages), (held, bounds) = weights, grown
+    sums, center, squares = _column_sums(tile, current, mean.origin), 0.0 * mean.origin, bounds[3]
+    kernels().place_center_inplace(center, sums, mean.held, totals)
+    squares[...] = 0.0
+    rows: Array = empty(tile.shape, tile, precision(tile))
+    for part in _parts(tile):
+        moved = (cast(tile[part], np.float64) - like(mean.origin, tile)) - like(center, tile)
+        moved = moved * like(np.sqrt(plain[part])[:, None], tile)
+        squares += weighted_sum(moved * moved, np.ones(len(moved)))
+        rows[part] = cast(moved, precision(tile))
+    aged = squares if ages is None else _column_sums(rows, ages, 0.0 * center, squared=True)
+    columns = sums, squares, aged, center, mean.origin
+    kernels().grown_mean_inplace(held, tuple(bounds[:3]), mean.held, columns, totals, roundings)
+    return rows
 
 
 def _tile_roundings(mean: RunningMean, n_rows: int, dtype: np.dtype[Any]) -> tuple[float, ...]:
@@ -306,35 +334,12 @@ def _middle_row(tile: Array) -> Array:
 
 
 def _column_sums(rows: Array, weights: Array, origin: Array, squared: bool = False) -> Array:
-    """Return the sum of ``weights * (rows - origin)``, or of squares, in float64."""
-    if not on_device(rows):
-        sums = np.zeros(rows.shape[1])
-        source = np.square(rows, dtype=np.float64) if squared else rows
-        kernels().column_sums_inplace(sums, np.ascontiguousarray(source), weights, origin)
-        return sums
+    """Return the sum of ``weights * (rows - origin)``, or of squares, of rows on a device."""
     total = np.zeros(rows.shape[1])
     for part in _parts(rows):
         moved = cast(rows[part], np.float64) - like(origin, rows)
         total += weighted_sum(moved * moved if squared else moved, weights[part])
     return total
-
-
-def _moved(
-    tile: Array, weights: Array, origin: Array, center: Array, out: Array | None
-) -> tuple[Array, Array]:
-    """Return the tile's rows around the centre, with their weights, and their squares by column."""
-    squares = np.zeros(tile.shape[1])
-    if not on_device(tile):
-        out = np.empty(tile.shape, tile.dtype) if out is None else out
-        kernels().center_rows_inplace(out, squares, tile, weights, origin, center)
-        return out, squares
-    rows = empty(tile.shape, tile, precision(tile))
-    for part in _parts(tile):
-        moved = (cast(tile[part], np.float64) - like(origin, tile)) - like(center, tile)
-        moved = moved * like(np.sqrt(weights[part])[:, None], tile)
-        squares += weighted_sum(moved * moved, np.ones(len(moved)))
-        rows[part] = cast(moved, precision(tile))
-    return rows, squares
 
 
 def _parts(rows: Array) -> list[slice]:
