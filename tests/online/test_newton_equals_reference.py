@@ -1,4 +1,4 @@
-"""The online Newton estimators do what the plain learners of `newton_reference` do."""
+"""The online Newton estimators do what the plain learners of `online.reference` do."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import newton_reference as reference
 import sksketch
 from sksketch import OnlineNewtonClassifier, OnlineNewtonRegressor
+from sksketch.online import reference
 
 LOSSES = ("squared", "logistic", "hinge")
 LABELS = np.array([-1.0, 1.0])

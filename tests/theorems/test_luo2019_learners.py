@@ -13,8 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-import newton_reference as reference
 from sksketch import OnlineNewtonClassifier, OnlineNewtonRegressor
+from sksketch.online import reference
 from sksketch.online.losses import Loss
 
 CLASSIFICATION = ("squared", "logistic", "hinge")

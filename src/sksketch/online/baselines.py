@@ -13,6 +13,7 @@ from sksketch._typing import Array
 from sksketch.arrays.random import stream
 from sksketch.arrays.threads import one_blas_thread
 from sksketch.online.kernels import layout, online_kernels
+from sksketch.online.kernels.records import Batch, LossRule, OjaState, ProjectedState, Totals
 from sksketch.online.learner import (
     OnlineLearner,
     can_leave,
@@ -49,7 +50,7 @@ class _Unbuffered(OnlineLearner):
         self._meet(n_known)
         self._n_known = max(n_known, self._n_known)
         scores = np.empty(len(rows))
-        self._run((*rows, targets, weights, scores), self._settings)
+        self._run(Batch(*rows, targets, weights, scores))
         self._require_finite()
         return scores
 
@@ -63,12 +64,16 @@ class _Unbuffered(OnlineLearner):
             setattr(self, name, grown(getattr(self, name), n_known))
 
     @abstractmethod
-    def _run(self, block: tuple[Array, ...], settings: tuple[Any, ...]) -> None:
+    def _run(self, batch: Batch) -> None:
         """Call the compiled loop."""
 
     @property
-    def _settings(self) -> tuple[Any, ...]:
-        return self.loss.code, self.loss.knee, self.loss.grows
+    def _totals(self) -> Totals:
+        return Totals(self._counters, self._sums)
+
+    @property
+    def _rule(self) -> LossRule:
+        return LossRule(self.loss.code, self.loss.knee, self.loss.grows)
 
     @property
     def ridge(self) -> float:
@@ -137,9 +142,9 @@ class Diagonal(_Unbuffered):
         self.adaptive = adaptive
         self._w, self._G = np.zeros(0), np.zeros(0)
 
-    def _run(self, block: tuple[Array, ...], settings: tuple[Any, ...]) -> None:
+    def _run(self, batch: Batch) -> None:
         loop = online_kernels().learn_diagonal
-        loop(*block, self._w, self._G, self._counters, self._sums, self.adaptive, *settings)
+        loop(batch, self._w, self._G, self._totals, self.adaptive, self._rule)
 
     def weights(self, features: Array) -> Array:
         """Return the weights of some features."""
@@ -188,10 +193,10 @@ class FullNewton(_Unbuffered):
             inverse[:n_old, :n_old] = self._inverse
             self._inverse = inverse
 
-    def _run(self, block: tuple[Array, ...], settings: tuple[Any, ...]) -> None:
+    def _run(self, batch: Batch) -> None:
         loop = online_kernels().learn_full
         n = len(self._inverse)
-        loop(*block, self._w, self._inverse, n, self._counters, self._sums, *settings)
+        loop(batch, self._w, self._inverse, n, self._totals, self._rule)
 
     def _require_finite(self) -> None:
         self._look(self._sums, online_kernels().sum_of(self._inverse, self._w))
@@ -233,13 +238,13 @@ class ProjectedNewton(_Unbuffered):
         self._rows = np.zeros((0, sketch_size + 1))
         self._K, self._beta = np.zeros((sketch_size, sketch_size)), np.zeros(sketch_size)
 
-    def _run(self, block: tuple[Array, ...], settings: tuple[Any, ...]) -> None:
-        t, n_rows, m = int(self._counters[layout.T]), len(block[3]), self.sketch_size
+    def _run(self, batch: Batch) -> None:
+        t, n_rows, m = int(self._counters[layout.T]), len(batch.targets), self.sketch_size
         tiles = range(t // TILE_ROWS, (t + n_rows) // TILE_ROWS + 1)
         drawn = [stream(self.seed, "rp-son", k).standard_normal((TILE_ROWS, m)) for k in tiles]
         vectors = np.concatenate(drawn)[t % TILE_ROWS :] / math.sqrt(m)
-        arrays = self._rows, self._K, np.zeros_like(self._K), self._beta, vectors
-        online_kernels().learn_projected(*block, *arrays, self._counters, self._sums, *settings)
+        state = ProjectedState(self._rows, self._K, np.zeros_like(self._K), self._beta, vectors)
+        online_kernels().learn_projected(batch, state, self._totals, self._rule)
 
     def _require_finite(self) -> None:
         # The steps of single features are made of these.
@@ -305,13 +310,11 @@ class OjaNewton(_Unbuffered):
         self._rows[constant + first : n_known] = fresh
         self._n_known = max(known, n_known)
 
-    def _run(self, block: tuple[Array, ...], settings: tuple[Any, ...]) -> None:
+    def _run(self, batch: Batch) -> None:
         done = 0
-        while done < len(block[3]):
-            arrays = self._rows, self._F, self._inverse, self._eigenvalues, self._beta
-            done = online_kernels().learn_oja(
-                *block, done, *arrays, self._counters, self._sums, *settings
-            )
+        while done < len(batch.targets):
+            state = OjaState(self._rows, self._F, self._inverse, self._eigenvalues, self._beta)
+            done = online_kernels().learn_oja(batch, done, state, self._totals, self._rule)
             if self._counters[layout.WORN]:
                 # While it can still be seen.
                 self._require_finite()

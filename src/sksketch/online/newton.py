@@ -14,6 +14,16 @@ from sksketch.arrays.threads import one_blas_thread
 from sksketch.exceptions import StateFormatError
 from sksketch.online import learner as base
 from sksketch.online.kernels import layout, online_kernels
+from sksketch.online.kernels.records import (
+    Batch,
+    Factor,
+    Features,
+    LossRule,
+    Maps,
+    Pending,
+    ShrinkRule,
+    Totals,
+)
 from sksketch.online.learner import OnlineLearner, loss_meta, loss_of
 from sksketch.online.losses import Loss
 from sksketch.online.version_table import live_nodes, versions
@@ -59,7 +69,8 @@ class SketchedNewton(OnlineLearner):
         w = w - H^-1 g
 
     Projection and step both move w along H^-1 x, and one pair of triangular solves gives both
-    and the new row of the Cholesky factor. The arithmetic is in `online.kernels.lazy_shrink`.
+    and the new row of the Cholesky factor. The arithmetic is in `online.kernels.lazy_shrink`;
+    `online.reference` has the same learner in plain numpy, line by line as in the paper.
 
     References
     ----------
@@ -118,35 +129,17 @@ class SketchedNewton(OnlineLearner):
         while True:
             n_buffer = len(self._K)
             done = online_kernels().learn_rows(
-                *rows,
-                targets,
-                weights,
-                scores,
+                Batch(*rows, targets, weights, scores),
                 done,
-                self._rows,
-                self._place,
-                self._cache,
-                self._cache_pending,
-                self._cached,
-                self._pend_start,
-                self._pend_slot,
-                self._pend_value,
-                self._K,
-                self._L,
-                self._beta,
-                self._u,
-                self._maps.reshape(-1, self._maps.shape[2]),
-                self._counters,
-                self._sums,
-                self.versions,
-                self._ell,
-                self._first_reduced,
-                self.robust,
-                self.loss.code,
-                self.loss.knee,
-                self.loss.grows,
-                n_known,
-                len(self._K) < self.buffer_rows,
+                self._features(n_known),
+                Pending(self._pend_start, self._pend_slot, self._pend_value),
+                Factor(self._K, self._L, self._beta, self._u),
+                self._table,
+                Totals(self._counters, self._sums),
+                LossRule(self.loss.code, self.loss.knee, self.loss.grows),
+                ShrinkRule(
+                    self._ell, self._first_reduced, self.robust, n_buffer < self.buffer_rows
+                ),
             )
             self._enlarge_buffer()
             if done == len(rows):
@@ -154,6 +147,19 @@ class SketchedNewton(OnlineLearner):
                 return scores
             if len(self._K) == n_buffer:
                 self._enlarge_cache(longest)
+
+    def _features(self, n_known: int) -> Features:
+        arrays = self._rows, self._place, self._cache, self._cache_pending, self._cached
+        return Features(*arrays, n_known)
+
+    @property
+    def _shrink_rule(self) -> ShrinkRule:
+        grows = len(self._K) < self.buffer_rows
+        return ShrinkRule(self._ell, self._first_reduced, self.robust, pauses=grows)
+
+    @property
+    def _table(self) -> Maps:
+        return Maps(self._maps.reshape(-1, self._maps.shape[2]), self.versions)
 
     def _require_finite(self, n_rows: int) -> None:
         # Whatever else goes wrong is soon in |w|^2, which every step moves.
@@ -217,14 +223,10 @@ class SketchedNewton(OnlineLearner):
         part = np.empty(int(known.sum()))
         online_kernels().read_weights(
             features[known],
-            self._rows,
-            self._place,
-            self._cache,
-            self._cache_pending,
+            self._features(0),
             self._beta,
-            self._maps.reshape(-1, self._maps.shape[2]),
+            self._table,
             self._counters,
-            self.versions,
             self._ell,
             part,
         )

@@ -102,6 +102,8 @@ class OnlineNewtonClassifier(LinearClassifier, OnlineEstimator):
     -----
     A block of rows gives exactly what its rows give one by one. Several classes have a learner
     each, against the rest. `merge` is refused: every step depends on all rows before.
+    `sksketch.online.reference.learn` is the same algorithm in plain numpy, to read beside the
+    paper [1]_.
 
     References
     ----------

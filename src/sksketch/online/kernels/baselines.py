@@ -12,66 +12,23 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
-from sksketch.online.kernels.layout import ALPHA, LIMIT, LOSS, RIDGE, SLACK, STEPS, USED, T
-from sksketch.online.kernels.losses import loss_slope, loss_value, note_reach, step_weights
-
-
-@jit
-def meet_row(
-    raw: float,
-    y: float,
-    weight: float,
-    norm2: float,
-    counters: Array,
-    sums: Array,
-    loss: int,
-    knee: float,
-    grows: bool,
-) -> tuple[float, float, float]:
-    """Pay for a prediction; return by how much it is over the limit, the slope and the scale c.
-
-    c x is the row that the curvature gains. Slope and excess of zero mean nothing to learn.
-    """
-    counters[T] += 1
-    limit = before = sums[LIMIT]
-    z = min(max(raw, -limit), limit)
-    sums[LOSS] += weight * loss_value(loss, z, y, knee)
-    if grows:
-        limit = max(limit, abs(y))
-        sums[LIMIT] = limit
-    slope, over = loss_slope(loss, z, y, knee), raw - z
-    if norm2 == 0.0:
-        return 0.0, 0.0, 0.0
-    note_reach(sums, norm2, over, slope, before, limit)
-    mu, eta = step_weights(loss, counters[T], limit, knee, grows)
-    c = math.sqrt((mu + eta) * weight) * slope
-    if slope != 0.0:
-        counters[USED] += 1
-        sums[SLACK] += 2.0 * eta * weight * slope * slope * limit * limit
-        if sums[ALPHA] == 0.0:
-            sums[ALPHA] = c * c * norm2
-            sums[RIDGE] = sums[ALPHA]
-    return over, slope, c
+from sksketch.online.kernels.layout import ALPHA, STEPS, T
+from sksketch.online.kernels.losses import meet_row
+from sksketch.online.kernels.records import Batch, LossRule, ProjectedState, Totals
 
 
 @jit
 def learn_diagonal(
-    indptr: Array,
-    ids: Array,
-    data: Array,
-    targets: Array,
-    weights: Array,
-    scores: Array,
+    batch: Batch,
     w: Array,
     G: Array,
-    counters: Array,
-    sums: Array,
+    totals: Totals,
     adaptive: bool,
-    loss: int,
-    knee: float,
-    grows: bool,
+    loss: LossRule,
 ) -> None:
     """AdaGrad, H = diag(alpha + sqrt(G)), or gradient steps, H = alpha sqrt(t) I."""
+    indptr, ids, data, targets, weights, scores = batch
+    counters, sums = totals
     for i in range(len(targets)):
         first, last = indptr[i], indptr[i + 1]
         raw, norm2 = 0.0, 0.0
@@ -81,9 +38,7 @@ def learn_diagonal(
         scores[i] = raw
         if weights[i] == 0.0:
             continue
-        over, slope, _ = meet_row(
-            raw, targets[i], weights[i], norm2, counters, sums, loss, knee, grows
-        )
+        over, slope, _ = meet_row(raw, targets[i], weights[i], norm2, totals, loss)
         alpha, pull = sums[ALPHA], weights[i] * slope
         if over != 0.0:
             if adaptive:
@@ -107,22 +62,16 @@ def learn_diagonal(
 
 @jit
 def learn_full(
-    indptr: Array,
-    ids: Array,
-    data: Array,
-    targets: Array,
-    weights: Array,
-    scores: Array,
+    batch: Batch,
     w: Array,
     inverse: Array,
     n: int,
-    counters: Array,
-    sums: Array,
-    loss: int,
-    knee: float,
-    grows: bool,
+    totals: Totals,
+    loss: LossRule,
 ) -> None:
     """Full curvature: ``inverse`` is H^-1 for the first ``n`` features, times alpha_0."""
+    indptr, ids, data, targets, weights, scores = batch
+    sums = totals.sums
     v = np.empty(n)
     for i in range(len(targets)):
         first, last = indptr[i], indptr[i + 1]
@@ -133,9 +82,7 @@ def learn_full(
         scores[i] = raw
         if weights[i] == 0.0:
             continue
-        over, slope, c = meet_row(
-            raw, targets[i], weights[i], norm2, counters, sums, loss, knee, grows
-        )
+        over, slope, c = meet_row(raw, targets[i], weights[i], norm2, totals, loss)
         if over == 0.0 and slope == 0.0:
             continue
         alpha, pull = sums[ALPHA], weights[i] * slope
@@ -223,27 +170,14 @@ def sum_of(A: Array, b: Array) -> float:
 
 @jit
 def learn_projected(
-    indptr: Array,
-    ids: Array,
-    data: Array,
-    targets: Array,
-    weights: Array,
-    scores: Array,
-    rows: Array,
-    K: Array,
-    L: Array,
-    beta: Array,
-    signs: Array,
-    counters: Array,
-    sums: Array,
-    loss: int,
-    knee: float,
-    grows: bool,
+    batch: Batch,
+    state: ProjectedState,
+    totals: Totals,
+    loss: LossRule,
 ) -> None:
-    """Random projection: B gains s r' with a random s for each row r, and H = B'B + alpha I.
-
-    Feature rows are [B_1j .. B_mj | wbar_j], the weights wbar + B'beta, and K = BB'.
-    """
+    """Random projection: B gains s r' with a random s for each row r, and H = B'B + alpha I."""
+    indptr, ids, data, targets, weights, scores = batch
+    (rows, K, L, beta, signs), (counters, sums) = state, totals
     m = len(K)
     b, h = np.empty(rows.shape[1]), np.empty(m)
     began = counters[T]
@@ -257,9 +191,7 @@ def learn_projected(
         if weights[i] == 0.0:
             continue
         s = counters[T] - began
-        over, slope, c = meet_row(
-            raw, targets[i], weights[i], norm2, counters, sums, loss, knee, grows
-        )
+        over, slope, c = meet_row(raw, targets[i], weights[i], norm2, totals, loss)
         alpha = sums[ALPHA]
         if over != 0.0:
             cholesky_inplace(K, L, m, alpha)

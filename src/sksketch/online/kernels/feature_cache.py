@@ -5,34 +5,30 @@ from __future__ import annotations
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
 from sksketch.online.kernels.layout import CACHED, NOW
+from sksketch.online.kernels.records import Batch, Features, Maps
 from sksketch.online.kernels.shrink_maps import catch_up
 from sksketch.online.kernels.simd import add4, load4, store4, zero4
 
 
 @jit
 def load_rows(
-    indptr: Array,
-    ids: Array,
+    batch: Batch,
     slots: Array,
     start: int,
     stop: int,
-    R: Array,
-    place: Array,
-    C: Array,
-    Cp: Array,
-    cached: Array,
-    maps: Array,
+    features: Features,
+    maps: Maps,
     counters: Array,
-    order: Array,
-    bins: Array,
-    spare: Array,
-    S: int,
+    scratch: tuple[Array, Array, Array],
 ) -> int:
     """Bring the features of some rows into the cache and return how many rows it had room for.
 
     Slots are given in the order of the rows, and written beside the features. Catching up goes
     by version, so that a map is used many times while it is close.
     """
+    indptr, ids = batch.indptr, batch.ids
+    R, place, C, Cp, cached = features[:5]
+    order, bins, spare = scratch
     now = counters[NOW]
     n_before = counters[CACHED]
     n_cached = n_before
@@ -74,39 +70,30 @@ def load_rows(
         order[0, bins[v]] = slot
         bins[v] += 1
     # Behind those that were never touched, which need nothing.
-    catch_up(C, order, bins[0], n_cached - n_before, now, S, maps, spare)
+    catch_up(C, order, (bins[0], n_cached - n_before), now, maps, spare)
     return loaded
 
 
 @jit
 def project_rows(
-    first: int,
-    last: int,
-    slots: Array,
-    data: Array,
-    C: Array,
-    Cp: Array,
-    n_pending: int,
-    b: Array,
+    slots: Array, data: Array, C: Array, pending: Array, n_pending: int, b: Array
 ) -> None:
-    """Write Bx to ``b``, for the row of these entries.
+    """Write Bx to ``b``, for the row with these entries.
 
     It has the kept rows, then wbar, then padding to the width of ``C``, then the pending rows.
     """
     D = C.shape[1]
     for j in range(0, D, 4):
-        _project_four(first, last, slots, data, C, j, b, j)
+        _project_four(slots, data, C, j, b, j)
     for j in range(0, n_pending, 4):
-        _project_four(first, last, slots, data, Cp, j, b, D + j)
+        _project_four(slots, data, pending, j, b, D + j)
 
 
 @jit
-def _project_four(
-    first: int, last: int, slots: Array, data: Array, C: Array, j: int, b: Array, at: int
-) -> None:
+def _project_four(slots: Array, data: Array, C: Array, j: int, b: Array, at: int) -> None:
     """Write the products with four columns of ``C``, as four sums side by side."""
     s, t, u, v = zero4(), zero4(), zero4(), zero4()
-    p = first
+    p, last = 0, len(slots)
     while p + 4 <= last:
         s = add4(s, data[p], load4(C, slots[p], j))
         t = add4(t, data[p + 1], load4(C, slots[p + 1], j))

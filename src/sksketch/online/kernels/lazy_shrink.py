@@ -4,10 +4,7 @@ The curvature is B'B + alpha I and the weights are w = wbar + B'beta. Feature j 
 row ``[B_1j .. B_ell,j | wbar_j]``. A shrink multiplies all feature rows by one small matrix, and
 so a feature that is not touched only remembers its *version*, the number of shrinks it has seen.
 When it is needed again it is multiplied by the product of the maps that it missed, which a table
-of partial products makes short.
-
-Names follow the algorithm: N rows of buffer, ell of them kept by a shrink, D columns of a feature
-row with its padding, S versions in an epoch, after which all features are brought up to date.
+of partial products makes short. `online.reference` is the same without all of this.
 """
 
 from __future__ import annotations
@@ -23,18 +20,24 @@ from sksketch.online.kernels.layout import (
     ALPHA,
     DRIFT,
     KEPT,
-    LIMIT,
-    LOSS,
     NORM2,
     NOW,
-    RIDGE,
-    SLACK,
     SPAN,
     STEPS,
     USED,
     T,
 )
-from sksketch.online.kernels.losses import loss_slope, loss_value, note_reach, step_weights
+from sksketch.online.kernels.losses import meet_row
+from sksketch.online.kernels.records import (
+    Batch,
+    Factor,
+    Features,
+    LossRule,
+    Maps,
+    Pending,
+    ShrinkRule,
+    Totals,
+)
 from sksketch.online.kernels.shrink_buffer import shrink_buffer
 from sksketch.online.kernels.shrink_maps import flush, node_of
 
@@ -77,43 +80,20 @@ def solve_inplace(L: Array, k: int, kept: int, b: Array, e: Array, h: Array) -> 
 
 @jit
 def learn_rows(
-    indptr: Array,
-    ids: Array,
-    data: Array,
-    targets: Array,
-    weights: Array,
-    scores: Array,
+    batch: Batch,
     start: int,
-    R: Array,
-    place: Array,
-    C: Array,
-    Cp: Array,
-    cached: Array,
-    pend_start: Array,
-    pend_slot: Array,
-    pend_value: Array,
-    K: Array,
-    L: Array,
-    beta: Array,
-    u: Array,
-    maps: Array,
-    counters: Array,
-    sums: Array,
-    S: int,
-    ell: int,
-    first_reduced: int,
-    raises_ridge: bool,
-    loss: int,
-    knee: float,
-    grows: bool,
-    n_features: int,
-    pauses: bool,
+    features: Features,
+    pending: Pending,
+    factor: Factor,
+    maps: Maps,
+    totals: Totals,
+    loss: LossRule,
+    rule: ShrinkRule,
 ) -> int:
     """Learn from the rows after the first ``start``, one after the other.
 
-    The raw score of each row before it was learned from goes to ``scores``. Stops before a row
-    for which the cache or the list of pending entries is too small, or after a shrink if it
-    ``pauses`` there, and returns the number of the next row.
+    Stops before a row for which the cache or the list of pending entries is too small, or after
+    a shrink where the rule pauses, and returns the number of the next row.
 
     For each row x with target y and weight s, with v = x - B'(K + alpha I)^-1 Bx = alpha H^-1 x::
 
@@ -121,90 +101,47 @@ def learn_rows(
         r = sqrt((mu + eta) s) l'(z) x           a new row of B
         w -= s l'(z) H^-1 x                      the step moves w along v as well
     """
-    N, D = len(K), C.shape[1]
+    indptr, ids, data, targets, weights, scores = batch
+    C, counters, sums = features.cache, totals.counters, totals.sums
+    u, beta, ell, N = factor.u, factor.beta, rule.kept, len(factor.K)
     n_rows = len(targets)
-    b, Bx, e, h = np.empty((1, D + Cp.shape[1])), np.empty(N), np.empty(N), np.empty(N)
-    width = (N + 3) // 4 * 4
-    A, V, values, W = np.empty((N, width)), np.empty((N, width)), np.empty(N), np.empty((N, D))
-    T_map, whole = np.empty((D, D)), np.empty((D, D))
-    work, spare = np.empty((4, width)), np.empty((2, D))
-    order, bins = np.empty((2, len(C)), np.int32), np.empty(S + 4, np.int64)
-    slots = np.empty(len(ids), np.int32)
+    b = np.empty((1, C.shape[1] + features.pending.shape[1]))
+    Bx, e, h = np.empty(N), np.empty(N), np.empty(N)
+    order, bins = np.empty((2, len(C)), np.int32), np.empty(maps.versions + 4, np.int64)
+    slots, spare = np.empty(len(ids), np.int32), np.empty((2, C.shape[1]))
     loaded = start
     for i in range(start, n_rows):
-        first, last = indptr[i], indptr[i + 1]
-        k = counters[USED]
+        first, last, k = indptr[i], indptr[i + 1], counters[USED]
         if i >= loaded:
             # The features of all rows before the next shrink, whatever they turn out to do.
+            scratch = order, bins, spare
             stop = min(n_rows, i + N - k)
-            loaded += load_rows(
-                *(indptr, ids, slots, i, stop, R, place, C, Cp, cached, maps, counters),
-                *(order, bins, spare, S),
-            )
+            loaded += load_rows(batch, slots, i, stop, features, maps, counters, scratch)
             if loaded == i:
                 return i
-        pending = max(k - ell, 0)
-        if k >= ell and pend_start[pending] + last - first > len(pend_slot):
+        if k >= ell and pending.start[k - ell] + last - first > len(pending.slot):
             return i
-        project_rows(first, last, slots, data, C, Cp, pending, b)
-        raw = b[0, ell]
-        for r in range(k):
-            Bx[r] = b[0, r] if r < ell else b[0, D + r - ell]
-            raw += beta[r] * Bx[r]
+        entries = slots[first:last], data[first:last]
+        raw = _score(entries, features, beta, k, ell, b, Bx)
         scores[i] = raw
-        y, weight = targets[i], weights[i]
-        if weight == 0.0:
+        if weights[i] == 0.0:
             continue
-        counters[T] += 1
-        limit = before = sums[LIMIT]
-        z = min(max(raw, -limit), limit)
-        sums[LOSS] += weight * loss_value(loss, z, y, knee)
-        if grows:
-            limit = max(limit, abs(y))
-            sums[LIMIT] = limit
-        slope = loss_slope(loss, z, y, knee)
-        over = raw - z
         norm2 = 0.0
         for p in range(first, last):
             norm2 += data[p] * data[p]
-        if norm2 == 0.0 or (slope == 0.0 and over == 0.0):
+        over, slope, c = meet_row(raw, targets[i], weights[i], norm2, totals, loss)
+        if slope == 0.0 and over == 0.0:
             continue
-        note_reach(sums, norm2, over, slope, before, limit)
-        mu, eta = step_weights(loss, counters[T], limit, knee, grows)
-        c = math.sqrt((mu + eta) * weight) * slope
-        if sums[ALPHA] == 0.0:
-            sums[ALPHA] = c * c * norm2
-            sums[RIDGE] = sums[ALPHA]
-        alpha = sums[ALPHA]
-        squares = solve_inplace(L, k, counters[KEPT], Bx, e, h)
+        alpha, pull = sums[ALPHA], weights[i] * slope
+        squares = solve_inplace(factor.L, k, counters[KEPT], Bx, e, h)
         q = max(norm2 - squares, 2.2e-16 * norm2)
         if not norm2 - squares > 2.2e-16 * norm2:
             # Rounding has taken over the curvature; no regret is certain from here on.
             sums[STEPS] = math.inf
-        pull = weight * slope
         move = -over / q
         grown = alpha + c * c * q
         if slope != 0.0:
-            for r in range(k):
-                K[k, r] = c * Bx[r]
-                L[k, r] = c * e[r]
-            K[k, k] = c * c * norm2
-            L[k, k] = math.sqrt(grown)
-            if k < ell:
-                for p in range(first, last):
-                    C[slots[p], k] = c * data[p]
-            else:
-                at = pend_start[pending]
-                for p in range(first, last):
-                    slot = slots[p]
-                    Cp[slot, pending] = c * data[p]
-                    pend_slot[at] = slot
-                    pend_value[at] = c * data[p]
-                    at += 1
-                pend_start[pending + 1] = at
-            beta[k] = 0.0
-            counters[USED] = k + 1
-            sums[SLACK] += 2.0 * eta * weight * slope * slope * limit * limit
+            _append_row(entries, features, pending, factor, (Bx, e), (c, norm2, grown), k, ell)
             if k + 1 < N:
                 move -= pull / grown
                 sums[STEPS] += pull * pull * q / grown
@@ -218,47 +155,107 @@ def learn_rows(
         if k + 1 < N:
             continue
         Bx[k] = c * norm2
-        cut = shrink_buffer(
-            *(R, place, C, cached, pend_start, pend_slot, pend_value, K, L, beta, u, Bx, maps),
-            *(
-                counters,
-                sums,
-                first_reduced,
-                raises_ridge,
-                ell,
-                A,
-                V,
-                values,
-                W,
-                T_map,
-                work,
-                spare,
-                S,
-            ),
-        )
-        # A sum of terms of both signs, with what rounding can have taken from it.
-        length2 = max(sums[NORM2], 0.0) + 2.2e-16 * (counters[T] + 64) * sums[SPAN]
-        sums[DRIFT] += cut
-        sums[DRIFT + 1] += cut * math.sqrt(length2)
-        sums[DRIFT + 2] += cut * length2
+        _note_cut(shrink_buffer(features, pending, factor, maps, totals, rule, Bx, spare), totals)
         # The step under the new curvature, whose K is diagonal.
-        alpha = sums[ALPHA]
-        inner = 0.0
-        for r in range(ell):
-            h[r] = Bx[r] / (K[r, r] + alpha)
-            inner += h[r] * Bx[r]
-        move = -pull / alpha
-        sums[STEPS] += pull * pull * max(norm2 - inner, 0.0) / alpha
-        for p in range(first, last):
-            R[ids[p], ell] += move * data[p]
-        _move(sums, u, beta, h, Bx, ell, move, reached, norm2, alpha)
+        row = ids[first:last], data[first:last]
+        _step_after_shrink(row, features.rows, factor, totals, (Bx, h), (pull, reached, norm2), ell)
         loaded = i + 1
-        if counters[NOW] == S:
-            flush(R, place, n_features, maps, S, spare, whole)
+        if counters[NOW] == maps.versions:
+            flush(features, maps, spare)
             counters[NOW] = 0
-        if pauses:
+        if rule.pauses:
             return i + 1
     return n_rows
+
+
+@jit
+def _score(
+    entries: tuple[Array, Array],
+    features: Features,
+    beta: Array,
+    k: int,
+    ell: int,
+    b: Array,
+    Bx: Array,
+) -> float:
+    """Write Bx of a row with these slots and values, and return w'x; ``b`` is scratch."""
+    slots, data = entries
+    D = features.cache.shape[1]
+    project_rows(slots, data, features.cache, features.pending, max(k - ell, 0), b)
+    raw = b[0, ell]
+    for r in range(k):
+        Bx[r] = b[0, r] if r < ell else b[0, D + r - ell]
+        raw += beta[r] * Bx[r]
+    return float(raw)
+
+
+@jit
+def _append_row(
+    entries: tuple[Array, Array],
+    features: Features,
+    pending: Pending,
+    factor: Factor,
+    products: tuple[Array, Array],
+    sizes: tuple[float, float, float],
+    k: int,
+    ell: int,
+) -> None:
+    """Add c x as row ``k`` of B, to K and L, and to the features that it has."""
+    (slots, data), (Bx, e), (c, norm2, grown) = entries, products, sizes
+    K, L = factor.K, factor.L
+    for r in range(k):
+        K[k, r] = c * Bx[r]
+        L[k, r] = c * e[r]
+    K[k, k] = c * c * norm2
+    L[k, k] = math.sqrt(grown)
+    factor.beta[k] = 0.0
+    if k < ell:
+        for p in range(len(slots)):
+            features.cache[slots[p], k] = c * data[p]
+        return
+    at = pending.start[k - ell]
+    for p in range(len(slots)):
+        features.pending[slots[p], k - ell] = c * data[p]
+        pending.slot[at] = slots[p]
+        pending.value[at] = c * data[p]
+        at += 1
+    pending.start[k - ell + 1] = at
+
+
+@jit
+def _note_cut(cut: float, totals: Totals) -> None:
+    """Remember what a shrink takes, times the powers of |w|, for the bound of the regret."""
+    sums = totals.sums
+    # A sum of terms of both signs, with what rounding can have taken from it.
+    length2 = max(sums[NORM2], 0.0) + 2.2e-16 * (totals.counters[T] + 64) * sums[SPAN]
+    sums[DRIFT] += cut
+    sums[DRIFT + 1] += cut * math.sqrt(length2)
+    sums[DRIFT + 2] += cut * length2
+
+
+@jit
+def _step_after_shrink(
+    row: tuple[Array, Array],
+    rows: Array,
+    factor: Factor,
+    totals: Totals,
+    products: tuple[Array, Array],
+    sizes: tuple[float, float, float],
+    ell: int,
+) -> None:
+    """Move w by -H^-1 g, where K is diagonal and all features are out of the cache."""
+    (ids, data), (Bx, h), (pull, reached, norm2) = row, products, sizes
+    sums, K = totals.sums, factor.K
+    alpha = sums[ALPHA]
+    inner = 0.0
+    for r in range(ell):
+        h[r] = Bx[r] / (K[r, r] + alpha)
+        inner += h[r] * Bx[r]
+    move = -pull / alpha
+    sums[STEPS] += pull * pull * max(norm2 - inner, 0.0) / alpha
+    for p in range(len(ids)):
+        rows[ids[p], ell] += move * data[p]
+    _move(sums, factor.u, factor.beta, h, Bx, ell, move, reached, norm2, alpha)
 
 
 @jit
@@ -290,15 +287,11 @@ def _move(
 
 @jit
 def read_weights(
-    features: Array,
-    R: Array,
-    place: Array,
-    C: Array,
-    Cp: Array,
+    wanted: Array,
+    features: Features,
     beta: Array,
-    maps: Array,
+    maps: Maps,
     counters: Array,
-    S: int,
     ell: int,
     out: Array,
 ) -> None:
@@ -307,12 +300,12 @@ def read_weights(
     A feature row r of version s has the weight r M [beta; 1], where M leads from s to now, so
     one vector M [beta; 1] serves all features of a version.
     """
+    place, C, Cp = features.place, features.cache, features.pending
     D, now, k = C.shape[1], counters[NOW], counters[USED]
     vectors, known = np.empty((now + 1, D)), np.zeros(now + 1, np.bool_)
     spare = np.empty(D)
-    nodes = np.empty(64, np.int64)
-    for n in range(len(features)):
-        feature = features[n]
+    for n in range(len(wanted)):
+        feature = wanted[n]
         version, slot = place[feature, 0], place[feature, 1]
         total = 0.0
         if slot >= 0:
@@ -327,25 +320,34 @@ def read_weights(
             continue
         if not known[version]:
             known[version] = True
-            for j in range(D):
-                vectors[version, j] = beta[j] if j < ell else 0.0
-            vectors[version, ell] = 1.0
-            n_nodes, level = 0, 0
-            while True:
-                node = node_of(version, now, S, level)
-                if node == -2:
-                    break
-                if node >= 0:
-                    nodes[n_nodes] = node
-                    n_nodes += 1
-                level += 1
-            for m in range(n_nodes - 1, -1, -1):
-                for i in range(D):
-                    spare[i] = 0.0
-                    for j in range(D):
-                        spare[i] += maps[nodes[m] * D + i, j] * vectors[version, j]
-                for i in range(D):
-                    vectors[version, i] = spare[i]
+            _lead_to_now(vectors[version], version, now, beta, ell, maps, spare)
         for j in range(D):
-            total += R[feature, j] * vectors[version, j]
+            total += features.rows[feature, j] * vectors[version, j]
         out[n] = total
+
+
+@jit
+def _lead_to_now(
+    vector: Array, version: int, now: int, beta: Array, ell: int, maps: Maps, spare: Array
+) -> None:
+    """Write M [beta; 1] to ``vector``, where M leads from ``version`` to ``now``."""
+    D, nodes = len(vector), np.empty(64, np.int64)
+    for j in range(D):
+        vector[j] = beta[j] if j < ell else 0.0
+    vector[ell] = 1.0
+    n_nodes, level = 0, 0
+    while True:
+        node = node_of(version, now, maps.versions, level)
+        if node == -2:
+            break
+        if node >= 0:
+            nodes[n_nodes] = node
+            n_nodes += 1
+        level += 1
+    for m in range(n_nodes - 1, -1, -1):
+        for i in range(D):
+            spare[i] = 0.0
+            for j in range(D):
+                spare[i] += maps.table[nodes[m] * D + i, j] * vector[j]
+        for i in range(D):
+            vector[i] = spare[i]

@@ -6,7 +6,22 @@ import math
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
-from sksketch.online.kernels.layout import ABSOLUTE, HINGE, HUBER, LOGISTIC, REACH, SQUARED
+from sksketch.online.kernels.layout import (
+    ABSOLUTE,
+    ALPHA,
+    HINGE,
+    HUBER,
+    LIMIT,
+    LOGISTIC,
+    LOSS,
+    REACH,
+    RIDGE,
+    SLACK,
+    SQUARED,
+    USED,
+    T,
+)
+from sksketch.online.kernels.records import LossRule, Totals
 
 
 @jit
@@ -85,3 +100,34 @@ def step_weights(kind: int, t: int, limit: float, knee: float, scaled: bool) -> 
     if kind == LOGISTIC:
         return 0.5 * min(1.0 / (8.0 * limit), math.exp(-limit)), 1.0 / (t * unit)
     return 0.0, 1.0 / (math.sqrt(t) * unit)
+
+
+@jit
+def meet_row(
+    raw: float, y: float, weight: float, norm2: float, totals: Totals, loss: LossRule
+) -> tuple[float, float, float]:
+    """Pay for a prediction; return by how much it is over the limit, the slope and the scale c.
+
+    c x is the row that the curvature gains. Slope and excess of zero mean nothing to learn.
+    """
+    (kind, knee, grows), (counters, sums) = loss, totals
+    counters[T] += 1
+    limit = before = sums[LIMIT]
+    z = min(max(raw, -limit), limit)
+    sums[LOSS] += weight * loss_value(kind, z, y, knee)
+    if grows:
+        limit = max(limit, abs(y))
+        sums[LIMIT] = limit
+    slope, over = loss_slope(kind, z, y, knee), raw - z
+    if norm2 == 0.0:
+        return 0.0, 0.0, 0.0
+    note_reach(sums, norm2, over, slope, before, limit)
+    mu, eta = step_weights(kind, counters[T], limit, knee, grows)
+    c = math.sqrt((mu + eta) * weight) * slope
+    if slope != 0.0:
+        counters[USED] += 1
+        sums[SLACK] += 2.0 * eta * weight * slope * slope * limit * limit
+        if sums[ALPHA] == 0.0:
+            sums[ALPHA] = c * c * norm2
+            sums[RIDGE] = sums[ALPHA]
+    return over, slope, c

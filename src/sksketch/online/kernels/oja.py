@@ -6,8 +6,10 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
-from sksketch.online.kernels.baselines import cholesky_inplace, gather, meet_row
+from sksketch.online.kernels.baselines import cholesky_inplace, gather
 from sksketch.online.kernels.layout import ALPHA, STEPS, USED, WORN
+from sksketch.online.kernels.losses import meet_row
+from sksketch.online.kernels.records import Batch, LossRule, OjaState, Totals
 
 # Entries of F^-1, and rows, after which F is multiplied out.
 _WORN_OUT, _FRESH_FOR = 1e4, 4096
@@ -15,23 +17,11 @@ _WORN_OUT, _FRESH_FOR = 1e4, 4096
 
 @jit
 def learn_oja(
-    indptr: Array,
-    ids: Array,
-    data: Array,
-    targets: Array,
-    weights: Array,
-    scores: Array,
+    batch: Batch,
     start: int,
-    rows: Array,
-    F: Array,
-    inverse: Array,
-    eigenvalues: Array,
-    beta: Array,
-    counters: Array,
-    sums: Array,
-    loss: int,
-    knee: float,
-    grows: bool,
+    state: OjaState,
+    totals: Totals,
+    loss: LossRule,
 ) -> int:
     """Oja's rule: H = V' diag(u eigenvalues) V + alpha I after u rows, with V = F Z orthonormal.
 
@@ -40,6 +30,8 @@ def learn_oja(
     orthonormal again: it goes into F, while Z gains F^-1 gamma p r'. Stops after a row that lets
     F^-1 grow large, and returns the number of rows done.
     """
+    indptr, ids, data, targets, weights, scores = batch
+    (rows, F, inverse, eigenvalues, beta), (counters, sums) = state, totals
     m = len(F)
     b, Vx, moved, p_row = np.empty(rows.shape[1]), np.empty(m), np.empty(m), np.empty(m)
     A, L, a = np.empty((m, m)), np.zeros((m, m)), np.empty(m)
@@ -53,9 +45,7 @@ def learn_oja(
         if weights[i] == 0.0:
             continue
         n_before = counters[USED]
-        over, slope, c = meet_row(
-            raw, targets[i], weights[i], norm2, counters, sums, loss, knee, grows
-        )
+        over, slope, c = meet_row(raw, targets[i], weights[i], norm2, totals, loss)
         if over == 0.0 and slope == 0.0:
             continue
         alpha = sums[ALPHA]

@@ -12,6 +12,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
 from sksketch.online.kernels.layout import BASE
+from sksketch.online.kernels.records import Features, Maps
 from sksketch.online.kernels.simd import add4, load4, store4, zero4
 
 
@@ -79,13 +80,14 @@ def node_of(version: int, now: int, S: int, level: int) -> int:
 
 @jit
 def catch_up(
-    rows: Array, order: Array, start: int, stop: int, now: int, S: int, maps: Array, spare: Array
+    rows: Array, order: Array, ends: tuple[int, int], now: int, maps: Maps, spare: Array
 ) -> None:
     """Bring feature rows to ``now``, two of the same version at a time.
 
-    ``order`` has their places by version, and below them the version of each place.
+    ``order`` has their places by version, of which those between ``ends`` are meant, and below
+    them the version of each place.
     """
-    n = start
+    S, (n, stop) = maps.versions, ends
     while n < stop:
         i = order[0, n]
         version = order[1, i]
@@ -96,14 +98,14 @@ def catch_up(
             n += 1
         if version == now:
             continue
-        pair_times_map(rows, i, ii, maps, version, spare)
+        pair_times_map(rows, i, ii, maps.table, version, spare)
         first, size = S, BASE
         end = (version // BASE + 1) * BASE
         while end < now:
             # Of completed blocks, the last one of a larger block ends where that ends.
             block = version // size
             if (block + 1) % BASE != 0:
-                pair_times_map(rows, i, ii, maps, first + block, spare)
+                pair_times_map(rows, i, ii, maps.table, first + block, spare)
             first += S // size
             size *= BASE
             end = (version // size + 1) * size
@@ -135,13 +137,13 @@ def push_map(maps: Array, T_map: Array, now: int, S: int, spare: Array) -> None:
 
 
 @jit
-def flush(
-    R: Array, place: Array, n_features: int, maps: Array, S: int, spare: Array, whole: Array
-) -> None:
+def flush(features: Features, maps: Maps, spare: Array) -> None:
     """Bring all features to the end of the epoch, of which the next one begins.
 
-    ``whole`` has room for one map: it is composed once for each version that some feature has.
+    A map is composed once for each version that some feature has.
     """
+    R, place, n_features, S = features.rows, features.place, features.n_known, maps.versions
+    whole = np.empty((R.shape[1], R.shape[1]))
     counts = np.zeros(S + 2, np.int64)
     for feature in range(n_features):
         if place[feature, 0] >= 0:
@@ -158,7 +160,7 @@ def flush(
     start = 0
     for v in range(S):
         if counts[v] > start:
-            _compose(maps, v, S, whole, spare)
+            _compose(maps.table, v, S, whole, spare)
             for n in range(start, counts[v], 2):
                 one, two = order[n], order[min(n + 1, counts[v] - 1)]
                 pair_times_map(R, one, two, whole, 0, spare)
