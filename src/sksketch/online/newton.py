@@ -32,8 +32,6 @@ from sksketch.sketches.directions.shrink.rules import n_reduced
 from sksketch.state.persistence import State
 
 FEWEST_CACHED = 1024
-# Rows above which the compiled loops leave a shrink to LAPACK.
-OWN_EIGEN_ROWS = 100
 AGAIN = "take another copy of the file or save it again"
 
 
@@ -114,7 +112,7 @@ class SketchedNewton(OnlineLearner):
     def learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:
         """Learn from rows; return the raw score of each before it was learned from."""
         # Large buffers are shrunk by LAPACK.
-        with one_blas_thread() if self.buffer_rows > OWN_EIGEN_ROWS else nullcontext():
+        with one_blas_thread() if self.buffer_rows > layout.OWN_EIGEN_ROWS else nullcontext():
             return self._learn(rows, n_known, targets, weights)
 
     def _learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:

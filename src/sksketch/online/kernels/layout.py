@@ -2,6 +2,9 @@
 
 SQUARED, LOGISTIC, HINGE, ABSOLUTE, HUBER = range(5)
 
+# Rows of the buffer above which a shrink is left to LAPACK, which is faster from there on.
+OWN_EIGEN_ROWS = 100
+
 # Versions in a block of the table of maps, and blocks in a block of blocks, and so on.
 BASE = 16
 

@@ -8,14 +8,19 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
-from sksketch.online.kernels.layout import ALPHA, CACHED, KEPT, NOW, SHRINKAGE, USED
+from sksketch.online.kernels.layout import (
+    ALPHA,
+    CACHED,
+    KEPT,
+    NOW,
+    OWN_EIGEN_ROWS,
+    SHRINKAGE,
+    USED,
+)
 from sksketch.online.kernels.records import Factor, Features, Maps, Pending, ShrinkRule, Totals
 from sksketch.online.kernels.shrink_maps import pair_times_map, push_map
 from sksketch.online.kernels.simd import add4, load4, store4
 from sksketch.online.kernels.small_eigen import eigen_inplace
-
-# Above this many rows LAPACK is faster.
-OWN_EIGEN_ROWS = 100
 
 
 @jit

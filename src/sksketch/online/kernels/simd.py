@@ -1,7 +1,8 @@
-"""Four neighbours of a row as one value, which a processor multiplies and adds at once.
+"""Four neighbors of a row as one value, which a processor multiplies and adds at once.
 
 Rows of a few columns are too short for the loops that the compiler makes of loops over columns.
-These functions say what they do; in compiled code each of them is one instruction.
+These functions say what they do, and do it where there is no compiler; in compiled code each of
+them is one instruction. `benchmarks/speed/hand_written.py` compares them with plain loops.
 """
 
 # mypy: disable-error-code="no-untyped-call"

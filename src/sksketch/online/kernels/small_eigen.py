@@ -1,4 +1,7 @@
-"""Eigenvalues of symmetric matrices too small for LAPACK to be worth its calls."""
+"""Eigenvalues of symmetric matrices too small for LAPACK to be worth its calls.
+
+LAPACK serves larger ones (`shrink_buffer`); `benchmarks/speed/hand_written.py` compares the two.
+"""
 
 from __future__ import annotations
 
