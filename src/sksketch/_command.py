@@ -19,7 +19,7 @@ STOPPING = [
 
 
 def is_command() -> bool:
-    """Say whether this process was started as ``sksketch`` or ``python -m sksketch``."""
+    """Return whether this process was started as ``sksketch`` or ``python -m sksketch``."""
     words = getattr(sys, "orig_argv", [])
     if ("-m", "sksketch") in pairwise(words):
         return True

@@ -16,11 +16,11 @@ class StreamExhaustedError(RuntimeError):
 
 
 class SourceError(ValueError):
-    """A file or table holds something that can not be read as rows of numbers."""
+    """A file or table holds something that cannot be read as rows of numbers."""
 
 
 class PartitionError(ValueError):
-    """A partition of distributed rows can not be read or learned from; the text says which."""
+    """A partition of distributed rows cannot be read or learned from; the text says which."""
 
 
 class ConcurrentUseError(RuntimeError):

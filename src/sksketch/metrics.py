@@ -67,7 +67,7 @@ def covariance_error(X: Any, summary: LowRankPlusRidge) -> float:
     0.2857
     """
     error = spectral_error(X, summary)
-    energy = sum(_energy(piece) for piece in _pieces(_source_of(X, summary.n_features)))
+    energy = sum(_energy(tile) for tile in _tiles(_source_of(X, summary.n_features)))
     if energy == 0.0:
         return 0.0 if error == 0.0 else math.inf
     return error / energy
@@ -110,10 +110,10 @@ def projection_error(X: Any, components: Array, rank: int) -> float:
     residual = energy = 0.0
     factor: Array | None = None
     source = _source_of(X, V.shape[1])
-    for piece in _tall_pieces(source):
-        residual += _energy(piece - (piece @ V.T) @ V)
-        energy += _energy(piece)
-        factor = _append_rows(factor, piece)
+    for tile in _tall_tiles(source):
+        residual += _energy(tile - (tile @ V.T) @ V)
+        energy += _energy(tile)
+        factor = _append_rows(factor, tile)
     rounding = source.n_features * (10 * EPS) ** 2 * energy
     # Components in float32 are orthonormal to float32 rounding only.
     unit = float(np.finfo(V.dtype).eps) if V.dtype.kind == "f" else EPS
@@ -137,8 +137,8 @@ def tail_energy(X: Any, rank: int) -> float:
     if rank < 0:
         raise ValueError(f"rank is {rank}; give 0 or more")
     factor: Array | None = None
-    for piece in _tall_pieces(as_source(X)):
-        factor = _append_rows(factor, piece)
+    for tile in _tall_tiles(as_source(X)):
+        factor = _append_rows(factor, tile)
     return _tail_of(factor, rank)
 
 
@@ -152,8 +152,8 @@ def _source_of(X: Any, n_features: int) -> BlockSource:
     return source
 
 
-def _pieces(source: BlockSource) -> Iterator[Array]:
-    """Give the rows in dense float64 pieces; sparse blocks are opened a few rows at a time."""
+def _tiles(source: BlockSource) -> Iterator[Array]:
+    """Give the rows in dense float64 tiles; sparse blocks are opened a few rows at a time."""
     n_rows = max(1, PIECE_ENTRIES // source.n_features)
     for block in source.blocks():
         X: Any = block.X
@@ -161,9 +161,9 @@ def _pieces(source: BlockSource) -> Iterator[Array]:
             yield _dense(X[start : start + n_rows])
 
 
-def _tall_pieces(source: BlockSource) -> Iterator[Array]:
-    """Give the rows in pieces so tall that a triangular factor on top costs little."""
-    for block in reblock(map(Block, _pieces(source)), 2 * source.n_features):
+def _tall_tiles(source: BlockSource) -> Iterator[Array]:
+    """Give the rows in tiles so tall that a triangular factor on top costs little."""
+    for block in reblock(map(Block, _tiles(source)), 2 * source.n_features):
         yield block.X
 
 
@@ -173,8 +173,8 @@ def _dense(X: Any) -> Array:
 
 def _gram(source: BlockSource) -> Array:
     gram = np.zeros((source.n_features, source.n_features))
-    for piece in _pieces(source):
-        gram += piece.T @ piece
+    for tile in _tiles(source):
+        gram += tile.T @ tile
     return gram
 
 

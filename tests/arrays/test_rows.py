@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from sksketch.arrays.rows import as_rows, as_weights, dense_chunks, squared_row_norms
+from sksketch.arrays.rows import as_rows, as_weights, dense_tiles, squared_row_norms
 
 F64, F32 = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -104,9 +104,9 @@ def test_weights_are_one_number_per_row(weights, error):
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_chunks_are_the_rows_in_order(make):
     X = np.arange(30.0).reshape(10, 3)
-    chunks = list(dense_chunks(make(X), F32, chunk_rows=4))
+    chunks = list(dense_tiles(make(X), F32, tile_rows=4))
     assert [len(chunk) for chunk in chunks] == [4, 4, 2]
     assert {chunk.dtype for chunk in chunks} == {F32}
     np.testing.assert_array_equal(np.concatenate(chunks), X)
     wide = make(np.ones((3, 400_000)))
-    assert [len(chunk) for chunk in dense_chunks(wide, F64)] == [1, 1, 1]
+    assert [len(chunk) for chunk in dense_tiles(wide, F64)] == [1, 1, 1]

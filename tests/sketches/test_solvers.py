@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import zoo
 from sksketch import FrequentDirections
 from sksketch.sketches.directions.shrink.ledger import Ledger
-from sksketch.sketches.directions.shrink.operand import DenseStack
+from sksketch.sketches.directions.shrink.operand import DenseOperand
 from sksketch.sketches.directions.shrink.rules import NOTHING, RULES
 from sksketch.sketches.directions.shrink.solvers import Task, shrink_block, shrink_exact
 
@@ -16,7 +16,7 @@ from sksketch.sketches.directions.shrink.solvers import Task, shrink_block, shri
 def task(rows, size, *, rule="uniform", kept=None, seed=0, **changes):
     """Return the task of shrinking rows on top of orthogonal kept ones."""
     kept = np.zeros((0, rows.shape[1])) if kept is None else kept
-    stack = DenseStack(
+    operand = DenseOperand(
         kept,
         np.vecdot(kept, kept).astype(np.float64),
         0.0,
@@ -25,7 +25,7 @@ def task(rows, size, *, rule="uniform", kept=None, seed=0, **changes):
         lambda n_rows: np.empty((n_rows, rows.shape[1]), dtype=np.float32),
     )
     plain = Task(
-        stack=stack,
+        operand=operand,
         shrink=lambda e, s, losses: RULES[rule](e, s, 0.5, losses),
         sketch_size=size,
         max_sketch_size=size,
@@ -40,7 +40,7 @@ def task(rows, size, *, rule="uniform", kept=None, seed=0, **changes):
 
 
 def stacked(t):
-    return t.stack.matrix
+    return t.operand.matrix
 
 
 def loss(t, shrunk):
@@ -171,9 +171,9 @@ def test_block_shrinks_of_narrow_rows(n_rows, width):
 def test_single_precision_keeps_within_what_is_allowed_for_it(n_rows, heavy):
     X = np.random.default_rng(0).standard_normal((n_rows, 40))
     X[n_rows // 3] *= heavy
-    stack = task(X, 6).stack
+    operand = task(X, 6).operand
     fresh = np.random.default_rng(1).standard_normal((8, 40)).astype(np.float32)
-    single, double = stack.project(stack.start(6), fresh, cheap=True)
+    single, double = operand.project(operand.start(6), fresh, cheap=True)
     assert (single.measured, double.measured) == (True, False)
     difference = zoo.gram(single.rows) - zoo.gram(double.rows)
     largest = np.linalg.norm(double.rows, 2) ** 2
@@ -193,14 +193,14 @@ def test_roundings_are_measured_by_all_that_was_cut():
 
 def test_a_block_begins_in_the_precision_that_is_expected_to_do(monkeypatch):
     found = []
-    project = DenseStack.project
+    project = DenseOperand.project
 
-    def recorded(stack, start, fresh, cheap):
-        for Z in project(stack, start, fresh, cheap):
+    def recorded(operand, start, fresh, cheap):
+        for Z in project(operand, start, fresh, cheap):
             found.append(Z.measured)
             yield Z
 
-    monkeypatch.setattr(DenseStack, "project", recorded)
+    monkeypatch.setattr(DenseOperand, "project", recorded)
     single, double = True, False
     steep = np.random.default_rng(0).standard_normal((600, 60)) * 0.5 ** np.arange(60)
     first = shrink_block(task(steep, 20))

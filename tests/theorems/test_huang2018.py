@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import laws
 import zoo
 from sksketch import FrequentDirections, TwoLevelFrequentDirections, metrics
-from sksketch.sketches.directions.shrink.compression import Memory
+from sksketch.sketches.directions.shrink.compression import ShrinkState
 from sksketch.sketches.directions.shrink.split_shrink import split_shrink
 
 ranks = st.integers(1, 3)
@@ -33,7 +33,7 @@ def loss(X, sketch):
 
 @given(X=zoo.matrices(max_rows=60), sketch_size=st.integers(1, 8))
 def test_a_split_shrink_loses_nothing(X, sketch_size):
-    memory, removed = split_shrink(Memory.empty(X.shape[1], sketch_size), X)
+    memory, removed = split_shrink(ShrinkState.empty(X.shape[1], sketch_size), X)
     both = zoo.gram(memory.matrix) + zoo.gram(removed)
     np.testing.assert_allclose(both, zoo.gram(X), atol=zoo.atol(X))
     # What is kept is Frequent Directions, and no direction lost more than the cut.

@@ -111,7 +111,7 @@ def on_host(rows: Any) -> Any:
 
 
 def is_sparse_on_device(X: Any) -> bool:
-    """Say whether ``X`` is a sparse tensor of torch or a sparse matrix of cupy.
+    """Return whether ``X`` is a sparse tensor of torch or a sparse matrix of cupy.
 
     >>> is_sparse_on_device(sp.csr_array(np.eye(2)))
     False

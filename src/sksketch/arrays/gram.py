@@ -1,4 +1,4 @@
-"""Sums of outer products of rows, while other threads go on."""
+"""Sums of outer products of rows, without holding up other threads."""
 
 from __future__ import annotations
 

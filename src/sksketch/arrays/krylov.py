@@ -41,7 +41,7 @@ GRID = 1.0 + np.geomspace(0.01, 8.0, 96)
 
 
 class TopEigenvalue(NamedTuple):
-    """What block Lanczos says about the largest eigenvalue of a matrix."""
+    """Verdict of block Lanczos on the largest eigenvalue of a matrix."""
 
     estimate: float
     upper: float

@@ -1,4 +1,4 @@
-"""Small dense factorisations, and the products that lead to them.
+"""Small dense factorizations, and the products that lead to them.
 
 Rows are samples and every factor is kept as rows, so that each product reads
 memory in order. Small matrices are float64 and run on one BLAS thread: on a
@@ -34,8 +34,8 @@ ROW_CHUNK = 64
 
 # Entries whose squares are summed together, and the relative error of a sum over such sums: pairs
 # of pairs add a rounding for each doubling. On a device, single precision is summed as it is.
-STRETCH = 4096
-NORM_ERROR = gamma(STRETCH + 128)
+SEGMENT = 4096
+NORM_ERROR = gamma(SEGMENT + 128)
 DEVICE_NORM_ERROR = gamma(32, np.float32)
 
 # An eigenvalue below this part of the largest one is one of rounding.
@@ -43,7 +43,7 @@ RANK_RESOLUTION = 1e-14
 
 
 def aligned_empty(shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
-    """Return an uninitialised C-ordered array that starts on a cache line."""
+    """Return an uninitialized C-ordered array that starts on a cache line."""
     n_bytes = shape[0] * shape[1] * dtype.itemsize
     raw = np.empty(n_bytes + ALIGNMENT, dtype=np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
@@ -142,18 +142,18 @@ def double_product(C: Array, rows: Array, total: Array) -> Array:
 def squared_norm(rows: Array) -> float:
     """Return the sum of squared entries in float64, to a relative error of `NORM_ERROR`.
 
-    Stretches are summed on their own and then in pairs, so the error does not grow with the rows.
+    Segments are summed on their own and then in pairs, so the error does not grow with the rows.
     """
     if on_device(rows):
         return float(squared_norms(rows).sum())
     flat = rows.reshape(-1) if rows.flags.c_contiguous else np.ascontiguousarray(rows).ravel()
-    whole = len(flat) // STRETCH * STRETCH
-    stretches, rest = flat[:whole].reshape(-1, STRETCH), flat[whole:].astype(np.float64)
+    whole = len(flat) // SEGMENT * SEGMENT
+    segments, rest = flat[:whole].reshape(-1, SEGMENT), flat[whole:].astype(np.float64)
     if rows.dtype == np.float64:
-        norms = np.vecdot(stretches, stretches)
+        norms = np.vecdot(segments, segments)
     else:
         step = ROW_CHUNK
-        parts = (stretches[i : i + step].astype(np.float64) for i in range(0, len(stretches), step))
+        parts = (segments[i : i + step].astype(np.float64) for i in range(0, len(segments), step))
         norms = np.concatenate([np.zeros(0), *(np.vecdot(part, part) for part in parts)])
     return float(norms.sum() + rest @ rest)
 
@@ -297,7 +297,7 @@ def nystrom(V: Array, W: Array, error: float) -> tuple[Array, float]:
     by at most ``D (2 |X| + |X|^2) + 2 D^2 (1 + |X|)^2 / f``.
     """
     values, U = eigh_descending(to_numpy(V.T @ W))
-    # Around a centre far away nothing may be left of any direction.
+    # Around a center far away nothing may be left of any direction.
     keep = values > max(RANK_RESOLUTION * values.max(initial=0.0), 2.0 * error)
     rows: Array = like((U[:, keep] / np.sqrt(values[keep])).T, W) @ W.T
     if not keep.any():

@@ -1,4 +1,4 @@
-"""Which array library rows belong to, and how to move numbers there and back."""
+"""The array library that rows belong to, and moving numbers there and back."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from sksketch._typing import Array
 DEVICE_ENTRIES = 1 << 24
 
 # Squares that are summed in single precision, and a sum of them below which some may vanish.
-STRETCH, SMALLEST_SINGLE = 256, 1e-20
+SEGMENT, SMALLEST_SINGLE = 256, 1e-20
 
 
 def on_device(X: Any) -> bool:
-    """Say whether ``X`` is an array of torch or cupy, whatever device it is on.
+    """Return whether ``X`` is an array of torch or cupy, whatever device it is on.
 
     >>> on_device(np.zeros(3))
     False
@@ -161,7 +161,7 @@ def copied(X: Any) -> Any:
 
 
 def same_place(A: Any, B: Any) -> bool:
-    """Say whether two arrays are of one library and on one device.
+    """Return whether two arrays are of one library and on one device.
 
     >>> same_place(np.zeros(1), np.ones(2))
     True
@@ -174,28 +174,28 @@ def same_place(A: Any, B: Any) -> bool:
 def squared_norms(rows: Any) -> Array:
     """Return the squared norms of rows on a device, summed in float64, in numpy.
 
-    Rows in single precision are read once: stretches of them are summed as they are, which is
+    Rows in single precision are read once: segments of them are summed as they are, which is
     exact to a rounding or two, unless all squares are so small that they would vanish.
     """
     xp = namespace(rows)
     n_rows, n_features = (int(n) for n in rows.shape)
     if precision(rows) == np.float32 and n_rows:
-        whole = n_features // STRETCH * STRETCH
-        stretches = xp.reshape(rows[:, :whole], (n_rows, -1, STRETCH))
-        parts = [xp.linalg.vector_norm(stretches, axis=2)] if whole else []
+        whole = n_features // SEGMENT * SEGMENT
+        segments = xp.reshape(rows[:, :whole], (n_rows, -1, SEGMENT))
+        parts = [xp.linalg.vector_norm(segments, axis=2)] if whole else []
         if whole < n_features:
             parts.append(xp.linalg.vector_norm(rows[:, whole:], axis=1)[:, None])
         norms = to_numpy(xp.sum(cast(joined(parts, axis=1), np.float64) ** 2, axis=1))
         if not norms.max() < SMALLEST_SINGLE:
             return norms
     step = max(1, DEVICE_ENTRIES // max(int(rows.shape[1]), 1))
-    pieces = (cast(rows[i : i + step], np.float64) for i in range(0, len(rows), step))
-    sums = [to_numpy(xp.sum(piece * piece, axis=1)) for piece in pieces]
+    tiles = (cast(rows[i : i + step], np.float64) for i in range(0, len(rows), step))
+    sums = [to_numpy(xp.sum(tile * tile, axis=1)) for tile in tiles]
     return np.concatenate(sums) if sums else np.zeros(0)
 
 
 def in_order(X: Any) -> bool:
-    """Say whether the rows lie one after the other; a device need not know."""
+    """Return whether the rows lie one after the other; a device need not know."""
     return on_device(X) or bool(X.flags.c_contiguous)
 
 
@@ -245,7 +245,7 @@ def full_precision(X: Any) -> Iterator[None]:
 
 
 def finite(X: Any) -> bool:
-    """Say whether all entries are finite numbers."""
+    """Return whether all entries are finite numbers."""
     if sp.issparse(X):
         X = X.data
     xp = namespace(X)

@@ -54,7 +54,7 @@ def normals(shape: tuple[int, ...], seed: int, purpose: str, start: int, X: Any)
 
 
 def sampled(X: Any, n_rows: int, seed: int, purpose: str) -> Any:
-    """Return at most so many random rows, in their order.
+    """Return at most ``n_rows`` random rows, in their order.
 
     >>> sampled(np.arange(10)[:, None], 3, 0, "pilot").shape
     (3, 1)

@@ -1,9 +1,9 @@
-"""What finite precision can do to a result at most: the one place for allowances.
+"""Bounds on what finite precision does to a result: the one place for allowances.
 
 The model is the standard one (Higham 2002, Accuracy and Stability, sections 2.2 and 3.1): an
 operation returns the true result times 1 + e with |e| <= u, the unit roundoff, or is off by no
 more than the smallest number where it underflows. A sum of n products in any order, with or
-without fused steps, in one piece or in blocks, is then off by at most gamma(n) times the sum of
+without fused steps, at once or in blocks, is then off by at most gamma(n) times the sum of
 the absolute values. Nothing here is measured, except the two constants of single
 precision at the end.
 """
@@ -22,7 +22,7 @@ UNDERFLOW = 5e-312
 # The length of what 10^12 entries can lose by it when they are narrowed to single precision.
 SINGLE_UNDERFLOW = 1e-39
 
-# Roundings in the error of a small eigenproblem or factorisation of order n, per unit of n. The
+# Roundings in the error of a small eigenproblem or factorization of order n, per unit of n. The
 # analysis of LAPACK (Users' Guide, section 4.7) gives a modestly growing function of n; errors
 # are smaller than one rounding times n by far in all that is known of these routines.
 EIGEN_ROUNDINGS = 2.0
@@ -79,7 +79,7 @@ def _error(amount: float) -> float:
     return amount + UNDERFLOW if amount > 0.0 else 0.0
 
 
-# Roundings of single precision, of the length of the projected rows, in a projection of so many
+# Roundings of single precision, of the length of the projected rows, in a projection of this many
 # rows. Measured, not proved: one in most rows, ten where all products of a long sum have the same
 # sign, and several times that only where all of them are equal, so that nothing is cut.
 SINGLE_ROUNDINGS, SINGLE_ROWS = 32.0, 1 << 14
@@ -90,7 +90,7 @@ SINGLE_NOISE = 4e-6
 
 
 def single_error(n_rows: int) -> float:
-    """Return the relative error to allow for where so many rows are projected in float32.
+    """Return the relative error to allow for where ``n_rows`` rows are projected in float32.
 
     What can happen at most grows with the rows, and would leave nothing of the advantage of
     single precision. This is what happens; certificates say that they rest on it.

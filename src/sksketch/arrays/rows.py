@@ -26,7 +26,7 @@ from sksketch.arrays.namespace import (
     to_numpy,
 )
 
-CHUNK_BYTES = 1 << 20
+TILE_BYTES = 1 << 20
 
 # Squares of larger numbers would overflow in sums over many rows.
 LARGEST_SQUARED_NORM = {np.dtype(np.float32): 1e36, np.dtype(np.float64): 1e300}
@@ -165,7 +165,7 @@ def laid_out(X: Any) -> Any:
 
 
 def lies_well(X: Array) -> bool:
-    """Say whether an array is in C order and aligned."""
+    """Return whether an array is in C order and aligned."""
     return X.flags.c_contiguous and X.flags.aligned
 
 
@@ -212,7 +212,7 @@ def _as_numbers(column: Any) -> Array:
 
 
 def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
-    """Return the squared norm of every row in float64, refusing what ``dtype`` can not hold.
+    """Return the squared norm of every row in float64, refusing what ``dtype`` cannot hold.
 
     NaN, infinite and overflowing values are found here, in the pass that the
     norms need anyway.
@@ -235,8 +235,8 @@ def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
         elif rows.dtype == np.float64 and lies_well(rows):
             norms = np.vecdot(rows, rows)
         else:
-            pieces = dense_chunks(rows, np.dtype(np.float64))
-            norms = np.concatenate([np.vecdot(piece, piece) for piece in pieces])
+            tiles = dense_tiles(rows, np.dtype(np.float64))
+            norms = np.concatenate([np.vecdot(tile, tile) for tile in tiles])
     # A NaN fails this comparison, too.
     if not norms.max() <= LARGEST_SQUARED_NORM[dtype]:
         raise ValueError(_complaint(rows, dtype))
@@ -314,15 +314,15 @@ def check_weighted_norms(norms: Array, weights: Array, dtype: np.dtype[Any]) -> 
         )
 
 
-def dense_chunks(rows: Any, dtype: np.dtype[Any], chunk_rows: int | None = None) -> Iterator[Array]:
-    """Yield ``rows`` as consecutive dense pieces of ``dtype``, laid out, about one MiB each."""
+def dense_tiles(rows: Any, dtype: np.dtype[Any], tile_rows: int | None = None) -> Iterator[Array]:
+    """Yield ``rows`` as consecutive dense tiles of ``dtype``, laid out, about one MiB each."""
     if on_device(rows):
         yield cast(rows, dtype)
         return
     n_rows, n_features = rows.shape
-    step = chunk_rows or max(1, CHUNK_BYTES // (n_features * 8))
+    step = tile_rows or max(1, TILE_BYTES // (n_features * 8))
     for start in range(0, n_rows, step):
-        piece = rows[start : start + step]
-        if sp.issparse(piece):
-            piece = piece.toarray()
-        yield laid_out(piece.astype(dtype, copy=False))
+        tile = rows[start : start + step]
+        if sp.issparse(tile):
+            tile = tile.toarray()
+        yield laid_out(tile.astype(dtype, copy=False))

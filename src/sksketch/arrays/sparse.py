@@ -1,4 +1,4 @@
-"""Sparse rows around a centre, worked on without ever filling in the zeros."""
+"""Sparse rows around a center, worked on without ever filling in the zeros."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SparseRows:
     sparse : csr_array or DeviceCSR of shape (n_rows, n_features)
         In canonical form.
     scale : array of shape (n_rows,)
-        What each row has of the centre, in float64; empty where there is none.
+        Share of the center in each row, in float64; empty where there is none.
     center : array of shape (n_features,)
         In float64; empty where there is none.
 
@@ -68,7 +68,7 @@ class SparseRows:
 
     @property
     def centered(self) -> bool:
-        """Whether there is a centre."""
+        """Whether there is a center."""
         return len(self.scale) > 0
 
     @property
@@ -201,7 +201,7 @@ def whole_lines(n_vectors: int, n_lines: int = 1) -> int:
 
 
 def is_sparse(X: Any) -> bool:
-    """Say whether rows are sparse, on the host or on a device.
+    """Return whether rows are sparse, on the host or on a device.
 
     >>> is_sparse(sp.csr_array(np.eye(2))), is_sparse(np.eye(2))
     (True, False)

@@ -80,7 +80,7 @@ if hasattr(os, "register_at_fork"):
 def one_blas_thread() -> _OneThread:
     """Limit BLAS to one thread inside a ``with`` block, which may stand inside of another.
 
-    Products, factorisations and sums are cut into parts by the number of threads, and each cut
+    Products, factorizations and sums are cut into parts by the number of threads, and each cut
     has roundings of its own.
 
     >>> with one_blas_thread(), one_blas_thread():

@@ -33,7 +33,7 @@ class GaussianRows:
     spectrum : array of shape (n_features,)
         Eigenvalues of the covariance matrix of a single row, largest first.
     n_phases : int
-        The rows are cut into this many equal stretches, each with an
+        The rows are cut into this many equal parts, each with an
         independent rotation.
     seed : int
         Chooses rows and rotations.
@@ -85,7 +85,7 @@ class GaussianRows:
 
     def blocks(self) -> Iterator[Block]:
         """Give the rows in order, starting over at each call."""
-        return reblock(map(Block, self._pieces(0, self.n_rows)), self.batch_rows)
+        return reblock(map(Block, self._tiles(0, self.n_rows)), self.batch_rows)
 
     def rows(self, start: int, stop: int) -> Array:
         """Return the rows from ``start`` to before ``stop``, wherever they lie."""
@@ -95,7 +95,7 @@ class GaussianRows:
                 f"rows {start} to {stop} are not among {self.n_rows}; give 0 <= start <= stop"
             )
         empty = np.empty((0, self.n_features), dtype=self.dtype)
-        return np.concatenate([empty, *self._pieces(start, stop)])
+        return np.concatenate([empty, *self._tiles(start, stop)])
 
     def components(self, rank: int, phase: int = 0) -> Array:
         """Return the first ``rank`` true directions as orthonormal rows, shape (rank, n_features).
@@ -109,7 +109,7 @@ class GaussianRows:
         chosen[np.arange(rank), positions[:rank]] = 1.0
         return self._rotate(chosen, signs)
 
-    def _pieces(self, start: int, stop: int) -> Iterator[Array]:
+    def _tiles(self, start: int, stop: int) -> Iterator[Array]:
         """Give the rows from start to before stop, a tile or a part of one at a time."""
         # Phase p holds the rows from p * n_rows / n_phases on, rounded up.
         edges = [-(-self.n_rows * phase // self.n_phases) for phase in range(self.n_phases + 1)]

@@ -88,7 +88,7 @@ class LinearModelRows:
 
     def blocks(self) -> Iterator[Block]:
         """Give the rows and targets in order, starting over at each call."""
-        return reblock(self._pieces(0, self.n_rows), self.batch_rows)
+        return reblock(self._tiles(0, self.n_rows), self.batch_rows)
 
     def rows(self, start: int, stop: int) -> Block:
         """Return the rows from ``start`` to before ``stop`` and their targets."""
@@ -97,11 +97,11 @@ class LinearModelRows:
             raise ValueError(
                 f"rows {start} to {stop} are not among {self.n_rows}; give 0 <= start <= stop"
             )
-        pieces = list(self._pieces(start, stop))
-        X = np.concatenate([np.empty((0, self.n_features)), *(piece.X for piece in pieces)])
-        return Block(X, np.concatenate([np.empty(0), *(piece.y for piece in pieces)]))
+        tiles = list(self._tiles(start, stop))
+        X = np.concatenate([np.empty((0, self.n_features)), *(tile.X for tile in tiles)])
+        return Block(X, np.concatenate([np.empty(0), *(tile.y for tile in tiles)]))
 
-    def _pieces(self, start: int, stop: int) -> Iterator[Block]:
+    def _tiles(self, start: int, stop: int) -> Iterator[Block]:
         for tile in range(start // self._tile_rows, -(-stop // self._tile_rows)):
             origin = tile * self._tile_rows
             part = slice(max(start - origin, 0), stop - origin)

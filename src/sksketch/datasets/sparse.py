@@ -74,7 +74,7 @@ class SparseSignRows:
 
     def blocks(self) -> Iterator[Block]:
         """Give the rows in order, starting over at each call."""
-        return reblock(map(Block, self._pieces(0, self.n_rows)), self.batch_rows)
+        return reblock(map(Block, self._tiles(0, self.n_rows)), self.batch_rows)
 
     def rows(self, start: int, stop: int) -> Any:
         """Return the rows from ``start`` to before ``stop`` as a CSR array."""
@@ -84,9 +84,9 @@ class SparseSignRows:
                 f"rows {start} to {stop} are not among {self.n_rows}; give 0 <= start <= stop"
             )
         empty = sp.csr_array((0, self.n_features))
-        return sp.vstack([empty, *self._pieces(start, stop)], format="csr")
+        return sp.vstack([empty, *self._tiles(start, stop)], format="csr")
 
-    def _pieces(self, start: int, stop: int) -> Iterator[Any]:
+    def _tiles(self, start: int, stop: int) -> Iterator[Any]:
         for tile in range(start // self._tile_rows, -(-stop // self._tile_rows)):
             origin = tile * self._tile_rows
             yield self._tile(tile)[max(start - origin, 0) : stop - origin]

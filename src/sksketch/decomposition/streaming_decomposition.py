@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sksketch._typing import Array
 from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.random import stream
-from sksketch.arrays.rows import dense_chunks, times
+from sksketch.arrays.rows import dense_tiles, times
 from sksketch.arrays.sparse import is_sparse
 from sksketch.models.base import SketchEstimator
 from sksketch.models.checks import host_rows
@@ -298,7 +298,7 @@ class StreamingDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             return _sparse_scores_and_rest(rows.astype(np.float64), V, offset)
         scores, rest = np.empty((len(rows), len(V))), np.empty(len(rows))
         start = 0
-        for piece in dense_chunks(rows, np.dtype(np.float64)):
+        for piece in dense_tiles(rows, np.dtype(np.float64)):
             part = slice(start, start + len(piece))
             # The mean first: differences of large squares would have no digits left.
             around = piece if offset is None else piece - offset
@@ -336,7 +336,7 @@ def scores_of(rows: Any, V: Array, offset: Array | None) -> Any:
     narrow = cast(V, precision(rows)).T
     scores = np.empty((len(rows), len(V)), precision(rows))
     start = 0
-    for piece in dense_chunks(rows, precision(rows)):
+    for piece in dense_tiles(rows, precision(rows)):
         around = (piece - offset).astype(precision(rows), copy=False)
         scores[start : start + len(piece)] = around @ narrow
         start += len(piece)

@@ -1,4 +1,4 @@
-"""What remembers A'A."""
+"""Sketches: small mergeable states that remember A'A."""
 
 from sksketch.sketches.base import Sketch
 from sksketch.sketches.catalog import load_sketch, make_sketch

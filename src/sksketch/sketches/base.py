@@ -23,7 +23,7 @@ from sksketch.arrays.rows import (
     as_rows,
     as_weights,
     check_weighted_norms,
-    dense_chunks,
+    dense_tiles,
     lies_well,
     squared_row_norms,
 )
@@ -40,7 +40,7 @@ SINGLE_ROUNDOFF = unit_roundoff(np.float32)
 
 
 class Answer(NamedTuple):
-    """All that is read from a sketch at one moment."""
+    """The summary and the certificate of a sketch at one moment."""
 
     summary: LowRankPlusRidge
     certificate: Certificate
@@ -114,19 +114,19 @@ class Sketch(Guarded, ABC):
         if dtype == np.float32 and precision(rows) != np.float32:
             self._round(gamma(1, np.float32))
         start = 0
-        # Dense rows that must be converted or laid out are so a piece at a time.
+        # Dense rows that must be converted or laid out are so tile by tile.
         ready = weights is None and not is_sparse(rows) and precision(rows) == dtype
         whole = is_sparse(rows) or (ready and not on_device(rows) and lies_well(rows))
-        pieces = [rows.astype(dtype, copy=False)] if whole else dense_chunks(rows, dtype)
-        for piece in pieces:
-            end = start + piece.shape[0]
-            self._take_weighted(piece, None if weights is None else weights[start:end])
+        tiles = [rows.astype(dtype, copy=False)] if whole else dense_tiles(rows, dtype)
+        for tile in tiles:
+            end = start + tile.shape[0]
+            self._take_weighted(tile, None if weights is None else weights[start:end])
             start = end
         self._interrupted = False
         return self
 
     def _require_whole(self) -> None:
-        """Refuse to go on from an update or merge that was stopped half way."""
+        """Refuse to continue from an update or merge that was interrupted."""
         if self._interrupted:
             raise RuntimeError(
                 f"an update of this {type(self).__name__} was interrupted and left part of a block "
@@ -146,18 +146,18 @@ class Sketch(Guarded, ABC):
         self._take(rows)
 
     def _round(self, relative: float) -> None:
-        """Know from now on that entries of rows may be off by so much, relative to themselves.
+        """Count from now on with entries of rows that are off by ``relative`` of themselves.
 
-        What that does to A'A is allowed for where rows are compressed: in the same pieces however
+        What that does to A'A is allowed for where rows are compressed: in the same tiles however
         they came.
         """
         if relative >= SINGLE_ROUNDOFF > self._entry_error:
-            # Once, for entries that single precision can not hold at all.
+            # Once, for entries that single precision cannot hold at all.
             self._allow(SINGLE_UNDERFLOW**2)
         self._entry_error = max(self._entry_error, relative)
 
     def _rounded(self, energy: float) -> float:
-        """Return what to allow for that in rows of so much energy."""
+        """Return the allowance for that in rows of this energy."""
         if self._entry_error == 0.0:
             return 0.0
         # Rows can have been rounded twice, by weights and by a merge.
@@ -170,7 +170,7 @@ class Sketch(Guarded, ABC):
         return dtype
 
     def _allow(self, amount: float) -> None:
-        """Widen all bounds: rounding changed rows that are taken next, and A'A by so much."""
+        """Widen all bounds by ``amount``: rounding changed rows that are taken next."""
 
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         """Learn the shape of the rows; called once, before the first of them."""
@@ -200,11 +200,11 @@ class Sketch(Guarded, ABC):
         """Add all that ``other``, which is compatible and not empty, remembers."""
 
     def _refusal(self, other: Self) -> str | None:
-        """Say why ``other`` can not be merged, or nothing."""
+        """Return why ``other`` cannot be merged, or None."""
         return None
 
     def _differing(self, other: Self, *names: str) -> str | None:
-        """Say which of these options is not the same in ``other``, or nothing."""
+        """Return which of these options differs in ``other``, or None."""
         for name in names:
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
@@ -285,7 +285,7 @@ class Sketch(Guarded, ABC):
         """Shrink rows that wait to be shrunk, where they are more than the sketch itself.
 
         For a sketch that is to travel: its state becomes no larger than about twice what it
-        keeps. A sketch that goes on where it is has no use for it.
+        keeps. A sketch that stays where it is has no use for it.
         """
         self._require_whole()
         if self.n_features is not None:
@@ -330,7 +330,7 @@ class Sketch(Guarded, ABC):
         return self.summary().error_bound
 
     def plan(self) -> str:
-        """Say in one sentence how the rows are remembered, why, and in how much memory."""
+        """Return one sentence: how the rows are remembered, why, and in how much memory."""
         if self.n_features is None:
             return f"{type(self).__name__}: waiting for the first rows to know the columns."
         return self._plan()
@@ -346,7 +346,7 @@ class Sketch(Guarded, ABC):
     @classmethod
     @abstractmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that goes on where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken."""
 
     @classmethod
     def _check_kind(cls, state: State) -> None:

@@ -20,12 +20,12 @@ from sksketch.arrays.namespace import (
     same_place,
     to_numpy,
 )
-from sksketch.arrays.rows import CHUNK_BYTES
+from sksketch.arrays.rows import TILE_BYTES
 
 SLACK_BYTES = 1 << 20
 
-# Tiles stay in the fast caches, and have so many rows that the cost of a call does not count.
-TILE_ROWS, TILE_BYTES = (256, 1024), 2**20
+# Tiles stay in the fast caches, and have enough rows that the cost of a call does not count.
+TILE_ROWS = (256, 1024)
 
 # On a device a call costs much, and memory little.
 DEVICE_TILE_ROWS, DEVICE_TILE_BYTES = 8192, 1 << 29
@@ -43,7 +43,7 @@ def tile_rows(row_bytes: int, device: bool = False) -> int:
     rows = max(fewest, min(most, TILE_BYTES // row_bytes))
     # A power of two, so that whole tiles fill the buffer of the sketch behind them.
     rows = 1 << (rows.bit_length() - 1)
-    return min(rows, max(1, CHUNK_BYTES // row_bytes))
+    return min(rows, max(1, TILE_BYTES // row_bytes))
 
 
 class RowBuffer:
@@ -99,11 +99,11 @@ class RowBuffer:
         return moves
 
     def enlarge(self, capacity: int) -> None:
-        """Take at least so many rows before the block is full."""
+        """Take at least ``capacity`` rows before the block is full."""
         self.capacity = max(self.capacity, capacity)
 
     def scratch(self, n_rows: int) -> Array:
-        """Return room for so many rows in single precision.
+        """Return room for ``n_rows`` rows in single precision.
 
         It is kept, since the pages of a new array of this size cost as much as filling it.
         """
@@ -178,7 +178,7 @@ class RowBuffer:
         return storage[:end]
 
     def lend(self, n_rows: int) -> Array | None:
-        """Return the room of the next rows if so many fit; `fill` sees what is already there."""
+        """Return the room of the next rows if they fit; `fill` sees what is already there."""
         end = self._used + n_rows
         return self._room()[self._used : end] if end <= self.capacity else None
 

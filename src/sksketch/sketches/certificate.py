@@ -1,4 +1,4 @@
-"""What is certain about A'A, read off a sketch without a second look at the rows."""
+"""Certificates: bounds on A'A, read off a sketch without a second look at the rows."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ SLACK = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class ColumnErrors:
-    """What is off in a symmetric matrix, entry by entry.
+    """Bounds on the error of a symmetric matrix, entry by entry.
 
     With a and b the roots of the two arrays, the error of entry (i, j) is at most
     ``a_i b_j + b_i a_j + b_i b_j + flat``. Errors of this form add: by Cauchy and Schwarz the

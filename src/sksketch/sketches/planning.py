@@ -1,12 +1,20 @@
-"""Which route a sketch takes, by what it costs, and the sentence that says so."""
+"""The one policy behind every "auto": exact or sketched, by which solver, and the reason.
+
+A'A itself has no error but roundings, and takes memory and time that grow with the square of
+the columns. `exact_or_sketch` decides between the two for all estimators, `choose` for a sketch
+of its own, and nothing else in the package has a threshold for it.
+"""
 
 from __future__ import annotations
+
+import math
+from typing import NamedTuple
 
 from sksketch.sketches.base import megabytes
 
 SOLVERS = ("auto", "exact", "block", "covariance")
 
-# Rows between shrinks: of the exact solver, as multiples of sketch_size or at least so many ...
+# Rows between shrinks: of the exact solver, as multiples of sketch_size, and at least ...
 EXACT_MULTIPLE, EXACT_ROWS = 2, 64
 # ... and of the block solver, where more rows mean fewer shrinks and less error.
 BLOCK_MULTIPLES, BLOCK_BYTES = (20, 48), 24 << 20
@@ -17,13 +25,90 @@ LARGEST_BUFFER = 1 << 30
 
 # Below this many sketch sizes of dense rows the exact solver is as cheap as the block one.
 EXACT_BELOW = 4
-# Sparse rows between shrinks: so many stored entries for each entry of the sketch, or at least
-# so many in all; and so many rows for each column, or at least so many.
+# Sparse rows between shrinks: stored entries for each entry of the sketch and at least; rows for
+# each column and at least.
 SPARSE_ENTRIES, FEWEST_ENTRIES = 1, 1 << 20
 SPARSE_ROWS, FEWEST_ROWS = 16, 1 << 17
 
-# Below this many columns per kept row, A'A costs about as much as a sketch and has no error.
+# Up to this many columns A'A is as fast as any sketch, whatever the size of that.
+FEW_COLUMNS = 512
+# Up to this many columns per kept row it costs at most twice the time of a sketch.
 COVARIANCE_COLUMNS = 12
+
+
+class Policy(NamedTuple):
+    """How much the absence of an error is worth to somebody who reads the answer."""
+
+    # Columns for each row that a sketch would keep, beside `FEW_COLUMNS`.
+    columns_per_row: float
+    # Memory of the exact matrices.
+    largest_bytes: int
+
+
+# Leading directions are known well from a sketch, so that A'A must not cost more than twice its
+# time. Coefficients and components of kernels depend on small eigenvalues, which a sketch loses:
+# A'A is taken wherever it fits. For pairs of views the other way is many passes of small steps.
+POLICIES = {
+    "directions": Policy(COVARIANCE_COLUMNS, 64 << 20),
+    "coefficients": Policy(math.inf, 64 << 20),
+    "kernel components": Policy(math.inf, 32 << 20),
+    "kernel pairs": Policy(math.inf, 512 << 20),
+}
+
+
+class Decision(NamedTuple):
+    """Whether A'A is accumulated as it is, and why."""
+
+    exact: bool
+    reason: str
+
+
+def exact_or_sketch(
+    purpose: str,
+    n_features: int,
+    sketch_size: int | None = None,
+    *,
+    n_bytes: int | None = None,
+    budget: float = math.inf,
+) -> Decision:
+    """Decide between A'A itself and a sketch of it.
+
+    Parameters
+    ----------
+    purpose : {"directions", "coefficients", "kernel components", "kernel pairs"}
+        What is read from it.
+    n_features : int
+        Columns.
+    sketch_size : int, default=None
+        Rows that a sketch would keep; without a number only memory counts.
+    n_bytes : int, default=None
+        Memory of the exact matrices; None for one square matrix of the columns.
+    budget : float, default=inf
+        Memory that may be taken at most, beside the limit of the purpose.
+
+    Returns
+    -------
+    Decision
+        The route and its reason.
+
+    Examples
+    --------
+    >>> exact_or_sketch("directions", 1_000, 32)
+    Decision(exact=False, reason='1,000 columns are more than 12 for each of the 32 rows kept')
+    >>> exact_or_sketch("coefficients", 1_000, 32)
+    Decision(exact=True, reason="A'A of 1,000 columns takes 8 MB")
+    """
+    policy = POLICIES[purpose]
+    n_bytes = 8 * n_features**2 if n_bytes is None else n_bytes
+    takes = f"A'A of {n_features:,} columns takes {megabytes(n_bytes)}"
+    limit = min(policy.largest_bytes, budget)
+    if n_bytes > limit:
+        return Decision(False, f"{takes}, more than {megabytes(limit)}")
+    per_row = policy.columns_per_row
+    if sketch_size is None or n_features <= max(FEW_COLUMNS, per_row * sketch_size):
+        return Decision(True, takes)
+    kept = f"for each of the {sketch_size:,} rows kept"
+    return Decision(False, f"{n_features:,} columns are more than {per_row:g} {kept}")
 
 
 def choose(solver: str, n_features: int, sketch_size: int) -> str:
@@ -80,10 +165,10 @@ def sparse_limits(route: str, sketch_size: int, n_features: int) -> tuple[int, i
 
 
 def exact_is_cheap(n_rows: int, n_features: int, sketch_size: int, sparse: bool) -> bool:
-    """Say whether a buffer has so few rows that the exact solver costs no more.
+    """Return whether the exact solver costs no more, since a buffer has few rows.
 
     Sparse rows by the hundred and columns by the million: their Gram matrix is small, while
-    the block solver would orthonormalise vectors as long as a row.
+    the block solver would orthonormalize vectors as long as a row.
 
     >>> exact_is_cheap(300, 10**6, 32, sparse=True), exact_is_cheap(300, 10**3, 32, sparse=True)
     (True, False)

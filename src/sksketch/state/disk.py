@@ -119,7 +119,7 @@ def is_special(path: PathLike) -> bool:
 
 
 def is_same(path: PathLike, other: PathLike) -> bool:
-    """Say whether two names stand for one file, whether it is there or not."""
+    """Return whether two names stand for one file, whether it is there or not."""
     if os.path.realpath(path) == os.path.realpath(other):
         return True
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)

@@ -1,4 +1,4 @@
-"""What happens at the doors of every sketch and estimator, before and after its own work.
+"""Guards at the public methods of every sketch and estimator.
 
 One thread at a time may change an object, and nobody may read it meanwhile. BLAS works with one
 thread, so that no bit depends on how many the machine has. And what arrives from elsewhere, as

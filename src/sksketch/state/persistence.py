@@ -1,4 +1,4 @@
-"""All that a sketch or learner is, as plain data, and the one file that holds it.
+"""`State`: a sketch or learner as plain data, and the one file that holds it.
 
 A ``.sks`` file is a safetensors file whose metadata has two texts: ``sksketch``,
 a JSON header (format, kind, version, meta), and ``sha256``, a checksum of the

@@ -123,12 +123,12 @@ def grown_mean_inplace(
 ) -> None:
     """Write what `running_mean.RunningMean` holds after a tile of rows to ``grown``, from ``held``.
 
-    ``tile`` has sums around the origin, squares around the centre, the same aged, the
-    centre, and the origin. ``weights`` are those of earlier rows, of the tile with and without
+    ``tile`` has sums around the origin, squares around the center, the same aged, the
+    center, and the origin. ``weights`` are those of earlier rows, of the tile with and without
     ages, and the relative error of entries; ``roundings`` are those of `_tile_roundings`.
 
     ``bounds`` become the squares of: the errors of the moved rows, by column; how far
-    the tile's mean is from the centre; and what the centre is off by.
+    the tile's mean is from the center; and what the center is off by.
     """
     weight, gained, plain, entry_error = weights
     of_sums, of_entries, unit, of_mean, of_center, of_weights, underflow = roundings

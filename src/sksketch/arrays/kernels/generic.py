@@ -1,7 +1,7 @@
-"""What each kernel computes, in plain numpy: the reference of the compiled ones.
+"""The specification of every kernel, in plain numpy.
 
 Rows in compressed form are the ``indptr``, ``indices`` and ``data`` of a CSR array without
-duplicates. ``indptr`` may be a stretch of the whole, so that no rows need be copied.
+duplicates. ``indptr`` may be a segment of the whole, so that no rows need be copied.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ def grown_mean_inplace(
 ) -> None:
     """Write what `running_mean.RunningMean` holds after a tile of rows to ``grown``, from ``held``.
 
-    ``tile`` has sums around the origin, squares around the centre, the same aged, the
-    centre, and the origin. ``weights`` are those of earlier rows, of the tile with and without
+    ``tile`` has sums around the origin, squares around the center, the same aged, the
+    center, and the origin. ``weights`` are those of earlier rows, of the tile with and without
     ages, and the relative error of entries; ``roundings`` are those of `_tile_roundings`.
 
     ``bounds`` become the squares of: the errors of the moved rows, by column; how far
-    the tile's mean is from the centre; and what the centre is off by.
+    the tile's mean is from the center; and what the center is off by.
     """
     weight, gained, plain, entry_error = weights
     of_sums, of_entries, unit, of_mean, of_center, of_weights, underflow = roundings
@@ -152,7 +152,7 @@ def parse_svmlight_inplace(
     """Read lines ``label index:value index:value ... # comment`` into labels and CSR arrays.
 
     ``text`` holds whole lines as bytes. ``progress`` has a code, the position in the text, and
-    the rows, entries and lines that are complete; a second call goes on from there. Code 0: all
+    the rows, entries and lines that are complete; a second call continues from there. Code 0: all
     was read. Codes 2 to 6 say what is wrong with what begins at the position: 2 the label, 3 no
     colon, 4 the index, 5 the value, 6 an index not above the one before. (Code 1, which only the
     compiled kernel gives: the number there needs more care; put it into its place and call
@@ -271,18 +271,18 @@ def _hash(name: bytes, seed: int) -> int:
     if not name or re.fullmatch(rb"[0-9]+", name):
         return (seed + int(name or b"0")) % 2**32
     whole = len(name) // 4 * 4
-    pieces = [int.from_bytes(name[i : i + 4], "little") for i in range(0, whole, 4)]
+    words = [int.from_bytes(name[i : i + 4], "little") for i in range(0, whole, 4)]
     found = seed
-    for piece in pieces:
-        found = (_rotated(found ^ _scrambled(piece), 13) * 5 + 0xE6546B64) % 2**32
+    for word in words:
+        found = (_rotated(found ^ _scrambled(word), 13) * 5 + 0xE6546B64) % 2**32
     found ^= _scrambled(int.from_bytes(name[whole:], "little")) ^ len(name)
     found = (found ^ found >> 16) * 0x85EBCA6B % 2**32
     found = (found ^ found >> 13) * 0xC2B2AE35 % 2**32
     return found ^ found >> 16
 
 
-def _scrambled(piece: int) -> int:
-    return _rotated(piece * 0xCC9E2D51 % 2**32, 15) * 0x1B873593 % 2**32
+def _scrambled(word: int) -> int:
+    return _rotated(word * 0xCC9E2D51 % 2**32, 15) * 0x1B873593 % 2**32
 
 
 def _rotated(number: int, bits: int) -> int:
@@ -361,7 +361,7 @@ def uniforms_inplace(numbers: Array, key: int, start: int) -> None:
 def walsh_hadamard_inplace(rows: Array) -> None:
     """Replace rows, a power of two of them, by H rows.
 
-    H has the entries ``(-1) ** popcount(i & j)``; it is not normalised.
+    H has the entries ``(-1) ** popcount(i & j)``; it is not normalized.
     """
     n_rows, n_features = rows.shape
     half = 1

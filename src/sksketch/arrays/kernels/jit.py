@@ -22,7 +22,7 @@ def jit(function: Function, *, fused: bool = True) -> Function:
     except ImportError:
         return function
     # What is on disk is looked up by this name. numba would notice a change of the function's
-    # own file only, and go on with the old code of what it calls in others.
+    # own file only, and keep the old code of what it calls in others.
     function.__qualname__ = f"{function.__qualname__}_{_sources()}"
     contract: Any = {"contract"} if fused else False
     options: dict[str, Any] = {"nogil": True, "fastmath": contract, "error_model": "numpy"}
@@ -34,7 +34,7 @@ def jit(function: Function, *, fused: bool = True) -> Function:
 
 
 def is_kept(function: Any) -> bool:
-    """Say whether the compiled form of a function is on disk, or it is not compiled at all."""
+    """Return whether the compiled form of a function is on disk, or it is not compiled at all."""
     kept = getattr(function, "_cache", None)
     path = getattr(kept, "cache_path", None)
     if path is None:

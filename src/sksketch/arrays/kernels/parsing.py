@@ -120,12 +120,12 @@ def hash_of(text: Array, start: int, stop: int, seed: int) -> int:
         return (seed + number) & low
     found, at = seed, start
     while at < stop:
-        # Four bytes make a piece, the first the lowest; the last piece may be shorter.
-        piece, whole = 0, at + 4 <= stop
+        # Four bytes make a word, the first the lowest; the last word may be shorter.
+        word, whole = 0, at + 4 <= stop
         for i in range(4 if whole else stop - at):
-            piece |= int(text[at + i]) << (8 * i)
-        piece = (piece * 0xCC9E2D51) & low
-        found ^= ((piece << 15 | piece >> 17) * 0x1B873593) & low
+            word |= int(text[at + i]) << (8 * i)
+        word = (word * 0xCC9E2D51) & low
+        found ^= ((word << 15 | word >> 17) * 0x1B873593) & low
         if whole:
             found = (((found << 13 | found >> 19) & low) * 5 + 0xE6546B64) & low
         at += 4
@@ -139,7 +139,7 @@ def hash_of(text: Array, start: int, stop: int, seed: int) -> int:
 def settled(
     text: Array, start: int, stop: int, complaint: int, odd_at: Array, odd_values: Array
 ) -> tuple[int, float]:
-    """Return 0 and the number in a stretch of text, or the complaint; minus it if unsettled."""
+    """Return 0 and the number in a segment of text, or the complaint; minus it if unsettled."""
     code, end, value = decimal(text, start, stop, complaint)
     if code == 1:
         for i in range(len(odd_at)):

@@ -21,7 +21,7 @@ from sksketch.arrays.namespace import (
     to_numpy,
 )
 from sksketch.arrays.rounding import dot_error, eigen_error, gamma
-from sksketch.arrays.rows import dense_chunks
+from sksketch.arrays.rows import dense_tiles
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches.base import Answer, Sketch, check_ridge, megabytes
 from sksketch.sketches.buffer import RowBuffer, tile_rows
@@ -101,10 +101,10 @@ class ExactCovariance(Sketch):
 
     def _take(self, rows: Any) -> None:
         self._cached = None
-        # Sparse rows become dense a piece at a time: the pieces are small against A'A.
-        for piece in dense_chunks(rows, rows.dtype) if sp.issparse(rows) else [rows]:
-            self._buffer.settle(piece, DEVICE_ROWS)
-            for block in self._buffer.fill(piece):
+        # Sparse rows become dense a tile at a time: the tiles are small against A'A.
+        for tile in dense_tiles(rows, rows.dtype) if sp.issparse(rows) else [rows]:
+            self._buffer.settle(tile, DEVICE_ROWS)
+            for block in self._buffer.fill(tile):
                 self._add(block)
 
     def _add(self, block: Array) -> None:
@@ -185,7 +185,7 @@ class ExactCovariance(Sketch):
         if self._entry_error or not math.isfinite(depth):
             return None
         C = to_numpy(_symmetric(self._upper(extra)))
-        # An entry is off by so many roundings of the product of two columns' lengths.
+        # An entry is off by ``depth`` roundings of the product of two columns' lengths.
         sizes = np.maximum(np.diagonal(C), 0.0) * (1.0 + 2.0 * gamma(depth))
         return ExactGram(C, self.initial_ridge, ColumnErrors(sizes, gamma(depth) ** 2 * sizes))
 
@@ -277,7 +277,7 @@ class ExactCovariance(Sketch):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that goes on where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken."""
         cls._check_kind(state)
         meta: Any = state.meta
         sketch = cls(initial_ridge=meta["initial_ridge"], decay=meta["decay"])

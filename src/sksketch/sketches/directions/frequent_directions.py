@@ -24,7 +24,7 @@ from sksketch.sketches.base import Answer, check_ridge
 from sksketch.sketches.buffer import RowBuffer, tile_rows
 from sksketch.sketches.column_errors import ExactGram
 from sksketch.sketches.directions.exact_covariance import ExactCovariance
-from sksketch.sketches.directions.shrink.compression import Memory, Settings, compress
+from sksketch.sketches.directions.shrink.compression import Settings, ShrinkState, compress
 from sksketch.sketches.directions.shrink.ledger import Ledger
 from sksketch.sketches.directions.shrink.readout import check_correction
 from sksketch.sketches.directions.shrink.rules import RULES
@@ -131,11 +131,11 @@ class FrequentDirections(ShrinkSketch):
         self._has_sparse = False
         self._buffer = RowBuffer(1)
         self._sparse = SparseRowBuffer(1, 1)
-        self._memory = Memory.empty(0, self.sketch_size)
+        self._held = ShrinkState.empty(0, self.sketch_size)
         # What is allowed for rounding in rows that wait.
         self._owed = 0.0
         self._exact: ExactCovariance | None = None
-        self._cached: tuple[Memory, Answer] | None = None
+        self._cached: tuple[ShrinkState, Answer] | None = None
 
     def _working_dtype(self, dtype: np.dtype[Any], n_features: int) -> np.dtype[Any]:
         exact = planning.choose(self.solver, n_features, self.sketch_size) == "covariance"
@@ -151,7 +151,7 @@ class FrequentDirections(ShrinkSketch):
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         super()._begin(n_features, dtype)
         self._route = planning.choose(self.solver, n_features, self.sketch_size)
-        self._memory = Memory.empty(n_features, self.sketch_size)
+        self._held = ShrinkState.empty(n_features, self.sketch_size)
         if self.decay < 1.0:
             # A power, its root, a product, and the precision in which rows are kept.
             self._round(gamma(16) + unit_roundoff(dtype))
@@ -170,9 +170,9 @@ class FrequentDirections(ShrinkSketch):
         if self.buffer_rows is not None:
             return self.buffer_rows - self.sketch_size
         waiting = self._buffer.rows
-        row_bytes = self._memory.matrix.shape[1] * precision(waiting).itemsize
+        row_bytes = self._held.matrix.shape[1] * precision(waiting).itemsize
         return planning.rows_between_shrinks(
-            self._route, self._memory.sketch_size, row_bytes, on_device(waiting)
+            self._route, self._held.sketch_size, row_bytes, on_device(waiting)
         )
 
     def _settings(self, sparse: bool = False, reading: bool = False) -> Settings:
@@ -234,21 +234,23 @@ class FrequentDirections(ShrinkSketch):
         """Shrink what waits, be it dense or sparse."""
         self._keep(self._compressed(self._buffer.rows, self._waiting_sparse()))
 
-    def _keep(self, memory: Memory) -> None:
+    def _keep(self, held: ShrinkState) -> None:
         """Remember what all rows that waited were compressed to."""
-        self._memory, self._owed = memory, 0.0
+        self._held, self._owed = held, 0.0
         self._buffer.clear()
         self._sparse.clear()
 
     def _shrink_waiting(self) -> None:
-        n_features = self._memory.matrix.shape[1]
+        n_features = self._held.matrix.shape[1]
         waiting = len(self._buffer.rows) * n_features + self._sparse.nnz
-        if self._exact is None and waiting > self._memory.sketch_size * n_features:
+        if self._exact is None and waiting > self._held.sketch_size * n_features:
             self._cached = None
             self._flush()
 
-    def _with_block(self, rows: SparseRows, reading: bool = False, owed: float = 0.0) -> Memory:
-        """All that is remembered, and a block of a wrapper's."""
+    def _with_block(
+        self, rows: SparseRows, reading: bool = False, owed: float = 0.0
+    ) -> ShrinkState:
+        """Return the whole state, with a block of a wrapper's rows."""
         waiting, older = self._buffer.rows, None
         if self.decay < 1.0 and len(waiting):
             waiting, older = waiting[:0], self._compressed(waiting, None, None, reading)
@@ -258,13 +260,13 @@ class FrequentDirections(ShrinkSketch):
         self,
         block: Array,
         sparse: SparseRows | None,
-        memory: Memory | None = None,
+        held: ShrinkState | None = None,
         reading: bool = False,
         allowance: float = 0.0,
-    ) -> Memory:
-        """Return the memory after rows that waited as well, with what is allowed for them."""
+    ) -> ShrinkState:
+        """Return the state after rows that waited as well, with what is allowed for them."""
         n_new = len(block) + (0 if sparse is None else len(sparse))
-        older = (memory or self._memory).scaled(self.decay**n_new)
+        older = (held or self._held).scaled(self.decay**n_new)
         settings = self._settings(sparse is not None, reading)
         rows, owed = aged(block, self.decay), self._owed + allowance
         if self.decay < 1.0 and sparse is not None:
@@ -276,7 +278,7 @@ class FrequentDirections(ShrinkSketch):
 
     def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
         # What was merged from a sketch that had shrunk is not exact.
-        if self._exact is None or self._memory.ledger != Ledger():
+        if self._exact is None or self._held.ledger != Ledger():
             return None
         found = self._exact._exact_gram(extra)
         return found and replace(found, ridge=self.initial_ridge)
@@ -303,13 +305,13 @@ class FrequentDirections(ShrinkSketch):
         self._cached = None
         if self._exact is not None and other._exact is not None:
             self._exact._absorb(other._exact)
-            self._memory = self._memory.with_losses_of(other._memory)
+            self._held = self._held.with_losses_of(other._held)
             return
-        # Waiting rows can go on waiting here, unless they have aged or are in a covariance.
+        # Waiting rows can keep waiting here, unless they have aged or are in a covariance.
         waiting = self.decay == 1.0 and self._exact is None and other._exact is None
-        theirs = other._memory.allowing(other._owed) if waiting else other._whole()
+        theirs = other._held.allowing(other._owed) if waiting else other._whole()
         if self._exact is not None:
-            self._memory = self._memory.with_losses_of(theirs)
+            self._held = self._held.with_losses_of(theirs)
             if len(theirs.matrix):
                 self._exact._absorb(ExactCovariance().update(to_numpy(theirs.matrix)))
             return
@@ -323,30 +325,30 @@ class FrequentDirections(ShrinkSketch):
             self._take(other._sparse.rows.astype(self.dtype, copy=False))
         rows = theirs.matrix
         if self.decay < 1.0:
-            self._memory = self._memory.with_losses_of(theirs)
+            self._held = self._held.with_losses_of(theirs)
             scratch = self._buffer.scratch
-            self._memory = compress(self._memory, rows, None, self._settings(), scratch)
+            self._held = compress(self._held, rows, None, self._settings(), scratch)
             return
         if self.dtype == np.float32 and len(rows):
             # To wait with rows in single precision, kept rows have to be rounded.
             self._round(gamma(1, np.float32))
             rows = cast(rows, np.float32)
             theirs = replace(theirs, matrix=cast(rows, np.float64))
-        self._memory = self._memory.with_losses_of(theirs)
+        self._held = self._held.with_losses_of(theirs)
         self._take(rows)
 
-    def _whole(self, extra: Any = None, allowance: float = 0.0) -> Memory:
+    def _whole(self, extra: Any = None, allowance: float = 0.0) -> ShrinkState:
         if self._exact is not None:
             exact = self._exact._answer(extra, allowance).summary
             error = exact.error_bound
             ledger = Ledger(squared_norm=exact.squared_norm, allowance=error, mass_error=error)
-            return self._memory.with_rows(exact.components, exact.eigenvalues, ledger)
+            return self._held.with_rows(exact.components, exact.eigenvalues, ledger)
         if isinstance(extra, SparseRows):
             return self._with_block(extra, True, allowance)
         waiting = self._buffer.with_extra(extra)
         sparse = self._waiting_sparse()
         if not len(waiting) and sparse is None:
-            return self._memory.allowing(self._owed + allowance)
+            return self._held.allowing(self._owed + allowance)
         return self._compressed(waiting, sparse, None, True, allowance)
 
     @property
@@ -358,9 +360,9 @@ class FrequentDirections(ShrinkSketch):
 
     def _plan(self) -> str:
         if self._has_sparse and self._exact is None:
-            size, entries = self._memory.sketch_size, self._sparse.max_entries
+            size, entries = self._held.sketch_size, self._sparse.max_entries
             return planning.describe_sparse(self.solver, self._require_rows(), size, entries)
-        sizes = self.sketch_size, self._memory.sketch_size, self._buffer.nbytes
+        sizes = self.sketch_size, self._held.sketch_size, self._buffer.nbytes
         return planning.describe(self._route, self.solver, self._require_rows(), *sizes)
 
     _OPTIONS = (
@@ -371,8 +373,8 @@ class FrequentDirections(ShrinkSketch):
     def state(self) -> State:
         """Return the kept rows, the waiting rows, the ledger and the options."""
         meta = self._facts() | {"capacity": self._buffer.capacity, "owed": self._owed}
-        meta |= {"has_sparse": self._has_sparse} | self._memory.numbers()
-        arrays = self._memory.arrays()
+        meta |= {"has_sparse": self._has_sparse} | self._held.numbers()
+        arrays = self._held.arrays()
         if self.n_features is not None and self._exact is None:
             arrays["buffer"] = self._buffer.saved()
             if len(self._sparse):
@@ -382,12 +384,12 @@ class FrequentDirections(ShrinkSketch):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that goes on where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken."""
         cls._check_kind(state)
         meta: Any = state.meta
         sketch = cls._from_facts(meta)
         if (n_features := sketch.n_features) is not None:
-            sketch._memory = Memory.from_plain(meta, state.arrays)
+            sketch._held = ShrinkState.from_plain(meta, state.arrays)
             sketch._owed = meta.get("owed", 0.0)
             sketch._has_sparse = meta.get("has_sparse", False)
             if sketch._exact is not None:

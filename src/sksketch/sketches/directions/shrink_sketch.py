@@ -1,4 +1,4 @@
-"""What sketches that shrink share: their options, what is read from their memory, saved facts."""
+"""Base of the sketches that shrink: their options, read-outs and saved facts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.sketches.base import Answer, Sketch
-from sksketch.sketches.directions.shrink.compression import Memory
+from sksketch.sketches.directions.shrink.compression import ShrinkState
 from sksketch.sketches.directions.shrink.readout import read_out
 
 
 class ShrinkSketch(Sketch):
-    """A sketch whose rows, once the waiting ones are shrunk, are one `Memory`.
+    """A sketch whose rows, once the waiting ones are shrunk, are one `ShrinkState`.
 
     A subclass lists its options, takes rows in and says what all of them amount to (`_whole`).
     """
@@ -23,8 +23,8 @@ class ShrinkSketch(Sketch):
 
     correction: str | float = "none"
     initial_ridge: float
-    _cached: tuple[Memory, Answer] | None
-    _memory: Memory
+    _cached: tuple[ShrinkState, Answer] | None
+    _held: ShrinkState
 
     def fresh(self) -> Self:
         """Return an empty sketch with the same options."""
@@ -38,25 +38,25 @@ class ShrinkSketch(Sketch):
         return type(self)(**options)
 
     @abstractmethod
-    def _whole(self, extra: Any = None, allowance: float = 0.0) -> Memory:
-        """All that is remembered, the waiting rows and ``extra`` included, as one memory."""
+    def _whole(self, extra: Any = None, allowance: float = 0.0) -> ShrinkState:
+        """Return the whole state, the waiting rows and ``extra`` included."""
 
-    def _read(self, extra: Any = None, allowance: float = 0.0) -> tuple[Memory, Answer]:
-        """Return that memory and the answer it gives; changes nothing."""
+    def _read(self, extra: Any = None, allowance: float = 0.0) -> tuple[ShrinkState, Answer]:
+        """Return that state and the answer it gives; changes nothing."""
         self._require_rows()
         if extra is None and self._cached is not None:
             return self._cached
-        memory = self._whole(extra, allowance)
-        memory = memory.beside(memory.eigenvalues)
+        held = self._whole(extra, allowance)
+        held = held.beside(held.eigenvalues)
         answer = read_out(
-            memory,
+            held,
             correction=self.correction,
             initial_ridge=self.initial_ridge,
             n_rows_seen=self.n_rows_seen + (0 if extra is None else len(extra)),
         )
         if extra is None:
-            self._cached = memory, answer
-        return memory, answer
+            self._cached = held, answer
+        return held, answer
 
     def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
         return self._read(extra, allowance)[1]
@@ -69,7 +69,7 @@ class ShrinkSketch(Sketch):
     @property
     def n_shrinks(self) -> int:
         """Shrinks so far, not counting the one that a read-out may add on its own copy."""
-        return self._memory.ledger.n_shrinks
+        return self._held.ledger.n_shrinks
 
     @property
     def shrinkage(self) -> float:

@@ -20,7 +20,7 @@ from sksketch.arrays.sparse import (
     sparse_arrays,
 )
 from sksketch.sketches.base import Answer, check_ridge, megabytes
-from sksketch.sketches.directions.shrink.compression import Memory
+from sksketch.sketches.directions.shrink.compression import ShrinkState
 from sksketch.sketches.directions.shrink.readout import check_correction
 from sksketch.sketches.directions.shrink.sparse_shrink import (
     SparseTask,
@@ -82,7 +82,7 @@ class SparseFrequentDirections(ShrinkSketch):
 
     B'B <= A'A holds always. We depart from the paper where it leaves a choice or has a slip:
     waiting rows are flushed, on a copy, when the sketch is read; iterations are few, since
-    they are verified, and orthonormalised in every round; a buffer of fewer than l rows
+    they are verified, and orthonormalized in every round; a buffer of fewer than l rows
     goes to the dense shrink as it is; directions come by the cache line; tries are capped,
     and then rows are shrunk exactly if they are few, or the last try is kept with a bound
     of its own. Zero rows are not stored.
@@ -116,15 +116,15 @@ class SparseFrequentDirections(ShrinkSketch):
         self.failure_probability = fraction_of_one("failure_probability", failure_probability)
         self.seed = int(seed)
         self._buffer = SparseRowBuffer(1, 1)
-        self._memory = Memory.empty(0, self.sketch_size)
+        self._held = ShrinkState.empty(0, self.sketch_size)
         self._n_tries = 0
-        self._cached: tuple[Memory, Answer] | None = None
+        self._cached: tuple[ShrinkState, Answer] | None = None
 
     # Taking rows in
 
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         super()._begin(n_features, dtype)
-        self._memory = Memory.empty(n_features, self.sketch_size)
+        self._held = ShrinkState.empty(n_features, self.sketch_size)
         limits = (
             self.buffer_rows or n_features,
             self.buffer_nnz or (self.sketch_size + 1) * n_features,
@@ -133,50 +133,50 @@ class SparseFrequentDirections(ShrinkSketch):
 
     def _allow(self, amount: float) -> None:
         self._cached = None
-        self._memory = self._memory.allowing(amount)
+        self._held = self._held.allowing(amount)
 
     def _take(self, rows: Any) -> None:
         self._cached = None
         if isinstance(rows, SparseRows):
             # A wrapper has filled this block with all the rows that would have waited here.
             self._flush()
-            self._memory, self._n_tries = self._flushed(self._memory, rows, self._n_tries)
+            self._held, self._n_tries = self._flushed(self._held, rows, self._n_tries)
             return
         sparse = rows if is_sparse(rows) else sp.csr_array(to_numpy(rows))
         for block, _ in self._buffer.fill(nonzero_rows(sparse)):
             full = SparseRows.plain(block)
-            self._memory, self._n_tries = self._flushed(self._memory, full, self._n_tries)
+            self._held, self._n_tries = self._flushed(self._held, full, self._n_tries)
 
     def _flush(self) -> None:
-        self._memory, self._n_tries = self._with_waiting()
+        self._held, self._n_tries = self._with_waiting()
         self._buffer.clear()
 
     def _shrink_waiting(self) -> None:
-        if self._buffer.nnz > self.sketch_size * self._memory.matrix.shape[1]:
+        if self._buffer.nnz > self.sketch_size * self._held.matrix.shape[1]:
             self._cached = None
             self._flush()
 
-    def _with_waiting(self, reading: bool = False) -> tuple[Memory, int]:
+    def _with_waiting(self, reading: bool = False) -> tuple[ShrinkState, int]:
         """Return what `_flush` would leave, and the tries until then."""
         if not len(self._buffer):
-            return self._memory, self._n_tries
+            return self._held, self._n_tries
         waiting = SparseRows.plain(self._buffer.rows)
-        return self._flushed(self._memory, waiting, self._n_tries, reading)
+        return self._flushed(self._held, waiting, self._n_tries, reading)
 
     def _flushed(
-        self, memory: Memory, rows: SparseRows, n_tries: int, reading: bool = False
-    ) -> tuple[Memory, int]:
-        """Return the memory after the rows as well, and the tries until then: Algorithm 2."""
+        self, held: ShrinkState, rows: SparseRows, n_tries: int, reading: bool = False
+    ) -> tuple[ShrinkState, int]:
+        """Return the state after the rows as well, and the tries until then: Algorithm 2."""
         if self._entry_error:
-            memory = memory.allowing(self._rounded(rows.all_energy))
+            held = held.allowing(self._rounded(rows.all_energy))
         if rows.squared_norm == 0.0:
-            return memory.without(rows.squared_norm_error), n_tries
-        if len(rows) <= memory.sketch_size:
-            return self._shrunk(_with_allowance(memory, rows), _dense(rows)), n_tries
+            return held.without(rows.squared_norm_error), n_tries
+        if len(rows) <= held.sketch_size:
+            return self._shrunk(_with_allowance(held, rows), _dense(rows)), n_tries
         kept, n_tries = boosted_sparse_shrink(
             SparseTask(
                 rows,
-                sketch_size=memory.sketch_size,
+                sketch_size=held.sketch_size,
                 n_power_iterations=self.n_power_iterations,
                 boosted=self.boosted,
                 max_tries=self.max_tries,
@@ -187,10 +187,10 @@ class SparseFrequentDirections(ShrinkSketch):
                 n_reads=2 * self._buffer.max_rows if reading else 0,
             )
         )
-        return self._shrunk(memory.with_losses_of(kept), kept.matrix), n_tries
+        return self._shrunk(held.with_losses_of(kept), kept.matrix), n_tries
 
-    def _shrunk(self, memory: Memory, rows: Array) -> Memory:
-        return dense_shrink(memory, rows, self.seed if self.correction == "energy" else None)
+    def _shrunk(self, held: ShrinkState, rows: Array) -> ShrinkState:
+        return dense_shrink(held, rows, self.seed if self.correction == "energy" else None)
 
     def _sparse_limits(self) -> tuple[int, int] | None:
         return self._buffer.max_rows, self._buffer.max_entries
@@ -210,18 +210,18 @@ class SparseFrequentDirections(ShrinkSketch):
         self._flush()
         theirs, their_tries = other._with_waiting()
         self._n_tries += their_tries
-        memory = self._memory.with_losses_of(theirs)
-        self._memory = self._shrunk(memory, theirs.matrix) if len(theirs.matrix) else memory
+        held = self._held.with_losses_of(theirs)
+        self._held = self._shrunk(held, theirs.matrix) if len(theirs.matrix) else held
 
     # Reading
 
-    def _whole(self, extra: Any = None, allowance: float = 0.0) -> Memory:
-        memory, n_tries = self._with_waiting(reading=True)
+    def _whole(self, extra: Any = None, allowance: float = 0.0) -> ShrinkState:
+        held, n_tries = self._with_waiting(reading=True)
         if extra is not None:
             plain = not isinstance(extra, SparseRows)
             rows = SparseRows.plain(sp.csr_array(to_numpy(extra))) if plain else extra
-            memory, _ = self._flushed(memory, rows, n_tries, reading=True)
-        return memory.allowing(allowance)
+            held, _ = self._flushed(held, rows, n_tries, reading=True)
+        return held.allowing(allowance)
 
     @property
     def n_tries(self) -> int:
@@ -232,7 +232,7 @@ class SparseFrequentDirections(ShrinkSketch):
         buffer = self._buffer
         how = "verified, probabilistic bound" if self.boosted else "not verified"
         entry = self.dtype.itemsize + 4 if self.dtype is not None else 12
-        kept = self.sketch_size * self._memory.matrix.shape[1] * 8
+        kept = self.sketch_size * self._held.matrix.shape[1] * 8
         memory = megabytes(buffer.max_entries * entry + buffer.max_rows * 16 + 6 * kept)
         return (
             f"SparseFrequentDirections({self.sketch_size}) on {self._require_rows()} columns: "
@@ -251,20 +251,20 @@ class SparseFrequentDirections(ShrinkSketch):
     def state(self) -> State:
         """Return the kept rows, the waiting rows, the ledger and the options."""
         meta = self._facts() | {"n_tries": self._n_tries}
-        meta |= self._memory.numbers()
-        arrays = self._memory.arrays()
+        meta |= self._held.numbers()
+        arrays = self._held.arrays()
         if len(self._buffer):
             arrays |= sparse_arrays("sparse", self._buffer.rows)
         return State(self.kind, self.version, meta, arrays)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that goes on where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken."""
         cls._check_kind(state)
         meta: Any = state.meta
         sketch = cls._from_facts(meta)
         if (n_features := sketch.n_features) is not None:
-            sketch._memory = Memory.from_plain(meta, state.arrays)
+            sketch._held = ShrinkState.from_plain(meta, state.arrays)
             if "sparse_data" in state.arrays:
                 sketch._buffer.restore(from_sparse_arrays("sparse", state.arrays, n_features))
         sketch._n_tries = meta["n_tries"]
@@ -277,9 +277,9 @@ def _dense(rows: SparseRows) -> Array:
     return dense - np.outer(rows.scale, rows.center) if rows.centered else dense
 
 
-def _with_allowance(memory: Memory, rows: SparseRows) -> Memory:
-    """Return the memory with room for what rounds when a centre is subtracted."""
+def _with_allowance(held: ShrinkState, rows: SparseRows) -> ShrinkState:
+    """Return the state with an allowance for the roundings of subtracting a center."""
     if not rows.centered:
-        return memory
+        return held
     energy = rows.all_energy
-    return memory.allowing(perturbed_gram(math.sqrt(energy), gamma(3) * math.sqrt(energy)))
+    return held.allowing(perturbed_gram(math.sqrt(energy), gamma(3) * math.sqrt(energy)))

@@ -13,7 +13,7 @@ from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import cast, like, namespace, precision
 from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import gamma
-from sksketch.arrays.rows import dense_chunks, squared_row_norms
+from sksketch.arrays.rows import dense_tiles, squared_row_norms
 from sksketch.arrays.sparse import nonzero_rows
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches import planning
@@ -21,7 +21,7 @@ from sksketch.sketches.base import Answer, check_ridge, megabytes
 from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.certificate import certify
 from sksketch.sketches.directions.frequent_directions import FrequentDirections
-from sksketch.sketches.directions.shrink.compression import Memory
+from sksketch.sketches.directions.shrink.compression import ShrinkState
 from sksketch.sketches.directions.shrink.readout import read_out
 from sksketch.sketches.directions.shrink.sparse_shrink import dense_shrink
 from sksketch.sketches.directions.shrink.split_shrink import split_shrink
@@ -105,11 +105,11 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         self.buffer_rows = above("buffer_rows", buffer_rows, f"{FIRST_LEVEL} * rank", first)
         self.seed = int(seed)
         self._buffer = RowBuffer(1)
-        self._first = Memory.empty(0, first)
+        self._first = ShrinkState.empty(0, first)
         self._second = FrequentDirections(
             self.sketch_size - first, correction="none", solver="exact"
         )
-        self._cached: tuple[Memory, Answer] | None = None
+        self._cached: tuple[ShrinkState, Answer] | None = None
 
     # Taking rows in
 
@@ -121,7 +121,7 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         else:
             n_new = self.buffer_rows - size
         self._buffer = RowBuffer(n_new).allocate(n_features, dtype)
-        self._first = Memory.empty(n_features, size)
+        self._first = ShrinkState.empty(n_features, size)
         self._second._begin(n_features, dtype)
 
     def _allow(self, amount: float) -> None:
@@ -131,22 +131,22 @@ class TwoLevelFrequentDirections(ShrinkSketch):
     def _take(self, rows: Any) -> None:
         self._cached = None
         if sp.issparse(rows):
-            pieces = dense_chunks(nonzero_rows(rows), rows.dtype)
+            tiles = dense_tiles(nonzero_rows(rows), rows.dtype)
         else:
-            pieces = iter([rows[namespace(rows).any(rows != 0, axis=1)]])
-        for piece in pieces:
-            for block in self._buffer.fill(piece):
+            tiles = iter([rows[namespace(rows).any(rows != 0, axis=1)]])
+        for tile in tiles:
+            for block in self._buffer.fill(tile):
                 self._first, removed = self._split(block)
                 self._second._take(removed)
 
-    def _split(self, block: Array) -> tuple[Memory, Array]:
+    def _split(self, block: Array) -> tuple[ShrinkState, Array]:
         """Return the first level after the rows as well, and the rows for the second."""
         first, removed = split_shrink(self._first, block)
         if self._entry_error:
             first = first.allowing(self._rounded(squared_norm(block)))
         return first, self._sampled(first, removed) if self.sample else removed
 
-    def _sampled(self, first: Memory, removed: Array) -> Array:
+    def _sampled(self, first: ShrinkState, removed: Array) -> Array:
         """Return a sample of the removed rows with their Gram matrix as its mean."""
         if not len(removed):
             return removed
@@ -179,10 +179,10 @@ class TwoLevelFrequentDirections(ShrinkSketch):
 
     # Reading
 
-    def _whole(self, extra: Any = None, allowance: float = 0.0) -> Memory:
+    def _whole(self, extra: Any = None, allowance: float = 0.0) -> ShrinkState:
         return self._read(extra, allowance)[0]
 
-    def _read(self, extra: Any = None, allowance: float = 0.0) -> tuple[Memory, Answer]:
+    def _read(self, extra: Any = None, allowance: float = 0.0) -> tuple[ShrinkState, Answer]:
         if extra is not None:
             return self._with_rows(extra, allowance)._read()
         if self._cached is None:
@@ -193,39 +193,39 @@ class TwoLevelFrequentDirections(ShrinkSketch):
             first = first.beside(first.eigenvalues)
             second = self._second._whole(removed)
             second = second.beside(second.eigenvalues)
-            memory = _stacked(first, second, self.sample)
+            held = _stacked(first, second, self.sample)
             read = self._sampled_answer if self.sample else self._certain_answer
-            self._cached = memory, read(memory, first, second)
+            self._cached = held, read(held, first, second)
         return self._cached
 
-    def _certain_answer(self, memory: Memory, first: Memory, second: Memory) -> Answer:
+    def _certain_answer(self, held: ShrinkState, first: ShrinkState, second: ShrinkState) -> Answer:
         return read_out(
-            memory,
+            held,
             correction="none",
             initial_ridge=self.initial_ridge,
             n_rows_seen=self.n_rows_seen,
         )
 
-    def _sampled_answer(self, memory: Memory, first: Memory, second: Memory) -> Answer:
+    def _sampled_answer(self, held: ShrinkState, first: ShrinkState, second: ShrinkState) -> Answer:
         """Read both levels when only the first is a bound on anything."""
-        total = memory.ledger.squared_norm
-        rounding = memory.ledger.allowance
+        total = held.ledger.squared_norm
+        rounding = held.ledger.allowance
         given = float(second.eigenvalues.max(initial=0.0))
         taken = min(first.ledger.shrinkage, first.lost_mass + first.mass_error)
         bound = max(given, taken) + rounding
-        n_features = memory.matrix.shape[1]
-        trace = (abs(total - squared_norm(memory.matrix)) - memory.mass_error) / n_features
-        lengths = np.sqrt(memory.eigenvalues)[:, None]
+        n_features = held.matrix.shape[1]
+        trace = (abs(total - squared_norm(held.matrix)) - held.mass_error) / n_features
+        lengths = np.sqrt(held.eigenvalues)[:, None]
         summary = LowRankPlusRidge(
-            memory.matrix / lengths,
-            memory.eigenvalues,
+            held.matrix / lengths,
+            held.eigenvalues,
             ridge=self.initial_ridge,
             error_bound=bound,
             n_rows_seen=self.n_rows_seen,
             squared_norm=total,
         )
         certificate = certify(
-            memory.eigenvalues,
+            held.eigenvalues,
             lost=(0.0, taken + rounding),
             lost_mass=first.lost_mass + first.mass_error,
             allowance=given + rounding,
@@ -267,21 +267,21 @@ class TwoLevelFrequentDirections(ShrinkSketch):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that goes on where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken."""
         cls._check_kind(state)
         meta: Any = state.meta
         sketch = cls._from_facts(meta)
         if sketch.n_features is not None:
-            sketch._first = Memory.from_plain(meta, state.arrays)
+            sketch._first = ShrinkState.from_plain(meta, state.arrays)
             sketch._buffer.restore(state.array("buffer", None, sketch.n_features))
             sketch._second = FrequentDirections.from_state(state.inner("second"))
         return sketch
 
 
-def _stacked(first: Memory, second: Memory, sampled: bool) -> Memory:
-    """Return the kept rows of both levels as one memory, with the loss of both."""
+def _stacked(first: ShrinkState, second: ShrinkState, sampled: bool) -> ShrinkState:
+    """Return the kept rows of both levels as one state, with the loss of both."""
     rows = np.concatenate([first.matrix, second.matrix])
-    empty = Memory.empty(rows.shape[1], max(len(rows), 1))
+    empty = ShrinkState.empty(rows.shape[1], max(len(rows), 1))
     both = dense_shrink(empty, rows)
     # A'A is B'B and the removed rows. What the second level lost of these is all that is lost, if
     # it saw them all, and it is no more than there was to lose.

@@ -1,4 +1,4 @@
-"""What sketches of the form B = S A share: shards, targets that come along, reading, saving."""
+"""Base of the sketches B = S A: shards, targets that come along, reading, saving."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class LinearSketch(Sketch):
 
     def _answer(self, extra: Array | None = None, allowance: float = 0.0) -> Answer:
         if extra is not None:
-            raise ValueError(f"a {type(self).__name__} can not be wrapped")
+            raise ValueError(f"a {type(self).__name__} cannot be wrapped")
         return self._read()[1]
 
     def _solve(self, B: Array) -> Answer:
@@ -311,7 +311,7 @@ class LinearSketch(Sketch):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that goes on where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken."""
         cls._check_kind(state)
         meta: Any = state.meta
         sketch = cls(meta["sketch_size"], seed=meta["seed"], shard=meta["shard"])

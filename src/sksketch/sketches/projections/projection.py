@@ -15,7 +15,7 @@ from sksketch._typing import Array
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.namespace import copied, full_precision, like, on_device, precision, to_numpy
 from sksketch.arrays.random import stream
-from sksketch.arrays.rows import CHUNK_BYTES
+from sksketch.arrays.rows import TILE_BYTES
 from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.projections.linear_sketch import LinearSketch
 
@@ -69,12 +69,12 @@ class Projection(LinearSketch):
         Parameters
         ----------
         start, n_rows : int
-            A stretch of this shard's rows, whether they have come or not.
+            A segment of this shard's rows, whether they have come or not.
 
         Yields
         ------
         slice
-            Within the stretch.
+            Within the segment.
         array or csr_array of shape (rows of the slice, sketch_size)
         """
         for drawn, inside, part in self._drawn_tiles(start, n_rows):
@@ -102,7 +102,7 @@ class Projection(LinearSketch):
         if not self._waits:
             return 1
         row_bytes = self._width * precision(self._total).itemsize
-        return min(self._tile_rows, max(self.sketch_size, CHUNK_BYTES // row_bytes))
+        return min(self._tile_rows, max(self.sketch_size, TILE_BYTES // row_bytes))
 
     def _add(self, rows: Any, norms: Array) -> None:
         if on_device(rows):
@@ -215,7 +215,7 @@ class SignSketch(Projection):
 
 
 class HadamardSketch(Projection):
-    """B = S A with randomly chosen rows of a randomised Hadamard transform (SRHT).
+    """B = S A with randomly chosen rows of a randomized Hadamard transform (SRHT).
 
     Parameters
     ----------

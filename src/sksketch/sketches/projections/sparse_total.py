@@ -1,4 +1,4 @@
-"""S A held as sparse rows, for sketches of so many columns that most of it stays zero."""
+"""S A held as sparse rows, for sketches of more columns than ever have an entry."""
 
 from __future__ import annotations
 

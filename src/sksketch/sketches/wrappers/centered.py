@@ -11,7 +11,7 @@ from sksketch._typing import Array
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import in_order, like, on_device, precision
 from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
-from sksketch.arrays.rows import dense_chunks
+from sksketch.arrays.rows import dense_tiles
 from sksketch.arrays.sparse import SparseRows, from_sparse_arrays, is_sparse, sparse_arrays
 from sksketch.exceptions import StateFormatError
 from sksketch.sketches.base import Answer, Sketch
@@ -149,9 +149,9 @@ class Centered(Sketch):
         elif self.sketch._sparse_limits() is None:
             rows = on_host(rows)
             start = 0
-            for piece in dense_chunks(rows, rows.dtype):
-                end = start + len(piece)
-                self._take_dense(piece, None if weights is None else weights[start:end])
+            for tile in dense_tiles(rows, rows.dtype):
+                end = start + len(tile)
+                self._take_dense(tile, None if weights is None else weights[start:end])
                 start = end
         else:
             self._flush_dense()
@@ -276,7 +276,7 @@ class Centered(Sketch):
 
     def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
         if extra is not None:
-            raise ValueError("a centered sketch can not be wrapped again")
+            raise ValueError("a centered sketch cannot be wrapped again")
         if self._cached is None:
             self._require_rows()
             tile = self._with_tile()
@@ -318,7 +318,7 @@ class Centered(Sketch):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that goes on where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken."""
         cls._check_kind(state)
         meta: Any = state.meta
         inner = state.inner("sketch")

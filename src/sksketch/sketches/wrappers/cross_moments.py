@@ -28,10 +28,10 @@ from sksketch.state.persistence import State
 SPARSE_TILE_ROWS = 4096
 NO_LIMIT = 1 << 62
 
-# The origin is near the mean of so many rows.
+# The origin is near the mean of this many rows.
 ORIGIN_ROWS = 256
 
-# Columns within so many standard deviations of zero are as well off around zero.
+# Columns within this many standard deviations of zero are as well off around zero.
 NEAR = 8.0
 
 # Fields of the sums that are numbers.

@@ -11,7 +11,7 @@ from sksketch.arrays.rounding import UNDERFLOW
 
 
 class Moments(NamedTuple):
-    """What `CrossMoments` amounts to: sums over rows x with targets y, around the means.
+    """Sums over rows x with targets y around their means: the answer of `CrossMoments`.
 
     ``cross`` is the sum of (x - mean)(y - target_mean)', ``squares`` that of the squared targets.
     What rounding can have done to them at most: ``mean_error`` bounds the length of the error of

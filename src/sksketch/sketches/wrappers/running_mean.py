@@ -197,7 +197,7 @@ def centered_tile(
     current = weights if ages is None else weights * ages
     gained = float(current.sum())
     if gained == 0.0:
-        # Still so many rows: they age the earlier ones.
+        # Rows without weight still age the earlier ones.
         zeros = tile.scaled(0.0 * weights) if isinstance(tile, SparseRows) else 0 * tile
         return Tile(zeros, mean, 0.0)
     if isinstance(tile, SparseRows):
@@ -254,8 +254,8 @@ def _device_tile(
 def _tile_roundings(mean: RunningMean, n_rows: int, dtype: np.dtype[Any]) -> tuple[float, ...]:
     """Return the relative errors that `grown_mean_inplace` counts with.
 
-    They are those of a tile's sums, of its entries around the centre and before that, of the
-    mean, of what the centre is computed from and of weights; and what underflow loses comes last.
+    They are those of a tile's sums, of its entries around the center and before that, of the
+    mean, of the inputs of the center and of weights; the loss by underflow comes last.
     """
     underflow = SINGLE_UNDERFLOW if dtype == np.float32 else 0.0
     weights = mean.weight_error + gamma(WEIGHT_ROUNDINGS)
@@ -274,7 +274,7 @@ def _sparse_tile(
     gained: float,
     entry_error: float,
 ) -> Tile:
-    """Return sparse rows with a centre that is left to their products to subtract."""
+    """Return sparse rows with a center that is left to their products to subtract."""
     plain = tile.weighted_sum(current)
     sums = plain - gained * mean.origin
     own = sums / gained
@@ -314,9 +314,9 @@ def _center(mean: RunningMean, own: Array, gained: float) -> Array:
 
 
 def _moved_gram(gained: float, apart: float, off: float) -> float:
-    """Bound what a centre that is off does to the scatter matrix of a tile of that weight.
+    """Bound what a center that is off does to the scatter matrix of a tile of that weight.
 
-    The tile's mean is ``apart`` from the centre.
+    The tile's mean is ``apart`` from the center.
     """
     return 1.02 * gained * perturbed_gram(apart, off)
 
@@ -343,7 +343,7 @@ def _column_sums(rows: Array, weights: Array, origin: Array, squared: bool = Fal
 
 
 def _parts(rows: Array) -> list[slice]:
-    """Return stretches of rows on a device that are few enough to be made float64."""
+    """Return segments of rows on a device that are few enough to be made float64."""
     step = max(1, DEVICE_ENTRIES // max(int(rows.shape[1]), 1))
     return [slice(start, start + step) for start in range(0, len(rows), step)]
 

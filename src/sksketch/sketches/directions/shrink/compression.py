@@ -1,4 +1,4 @@
-"""What a shrink-type sketch remembers of the rows it has compressed, as one immutable value."""
+"""The immutable state of a sketch that shrinks: kept rows and a ledger of what was lost."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sksketch.arrays.rounding import gamma
 from sksketch.arrays.sparse import SparseRows
 from sksketch.sketches import planning
 from sksketch.sketches.directions.shrink.ledger import Ledger
-from sksketch.sketches.directions.shrink.operand import DenseStack
+from sksketch.sketches.directions.shrink.operand import DenseOperand
 from sksketch.sketches.directions.shrink.rules import RULES, Losses
-from sksketch.sketches.directions.shrink.solvers import SOLVERS, Stack, Task
-from sksketch.sketches.directions.shrink.sparse_operand import SparseStack
+from sksketch.sketches.directions.shrink.solvers import SOLVERS, Operand, Task
+from sksketch.sketches.directions.shrink.sparse_operand import SparseOperand
 
 N_PROBES = 8
 
@@ -70,7 +70,7 @@ def shared_chance(failure_probability: float, index: int, n_reads: int) -> float
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class ShrinkState:
     """Kept rows (orthogonal, heaviest first) and the ledger of what was lost.
 
     Parameters
@@ -107,8 +107,8 @@ class Memory:
     skew: float = 0.0
 
     @classmethod
-    def empty(cls, n_features: int, sketch_size: int) -> Memory:
-        """Return the memory of no rows."""
+    def empty(cls, n_features: int, sketch_size: int) -> ShrinkState:
+        """Return the state of no rows."""
         return cls(np.zeros((0, n_features)), np.zeros(0), Ledger(), sketch_size)
 
     @functools.cached_property
@@ -128,8 +128,8 @@ class Memory:
         surely = self.lost_mass + self.mass_error
         return min(self.ledger.shrinkage, surely) + self.ledger.allowance
 
-    def scaled(self, factor: float) -> Memory:
-        """Return the memory with the weight of every row multiplied by ``factor``."""
+    def scaled(self, factor: float) -> ShrinkState:
+        """Return the state with the weight of every row multiplied by ``factor``."""
         if factor == 1.0:
             return self
         kept = float(self.eigenvalues.sum()) + self.skew
@@ -144,12 +144,12 @@ class Memory:
             skew=self.skew * factor + rounding,
         )
 
-    def allowing(self, amount: float) -> Memory:
-        """Return the memory with more allowed for rounding."""
+    def allowing(self, amount: float) -> ShrinkState:
+        """Return the state with more allowed for rounding."""
         return replace(self, ledger=self.ledger.allowing(amount)) if amount else self
 
-    def with_losses_of(self, other: Memory) -> Memory:
-        """Return this memory with all of ``other`` added, except its rows."""
+    def with_losses_of(self, other: ShrinkState) -> ShrinkState:
+        """Return this state with all of ``other`` added, except its rows."""
         image = self.image
         if other.image is not None:
             # The image of other's kept rows comes again when those rows are taken in.
@@ -167,8 +167,8 @@ class Memory:
             probe_seed=other.probe_seed,
         )
 
-    def with_rows(self, components: Array, eigenvalues: Array, rows: Ledger) -> Memory:
-        """Return this memory of nothing but losses with kept rows and their ledger added."""
+    def with_rows(self, components: Array, eigenvalues: Array, rows: Ledger) -> ShrinkState:
+        """Return this state of nothing but losses with kept rows and their ledger added."""
         matrix = np.sqrt(eigenvalues)[:, None] * components
         image = self.image
         if image is not None:
@@ -183,24 +183,24 @@ class Memory:
             skew=0.0,
         )
 
-    def beside(self, rows: Array) -> Memory:
-        """Return this memory with its rows where ``rows`` are."""
+    def beside(self, rows: Array) -> ShrinkState:
+        """Return this state with its rows where ``rows`` are."""
         matrix = like(self.matrix, rows)
         return self if matrix is self.matrix else replace(self, matrix=matrix)
 
-    def without_rows(self) -> Memory:
-        """Return this memory with no kept rows, as when all of them are zero."""
+    def without_rows(self) -> ShrinkState:
+        """Return this state with no kept rows, as when all of them are zero."""
         return replace(self, matrix=self.matrix[:0], eigenvalues=self.eigenvalues[:0], skew=0.0)
 
-    def without(self, energy: float) -> Memory:
-        """Return this memory after rows of no more than so much energy were dropped."""
+    def without(self, energy: float) -> ShrinkState:
+        """Return this state after rows of at most that energy were dropped."""
         if energy == 0.0:
             return self
         lost = Ledger(shrinkage=energy, mass_error=energy)
         return replace(self, ledger=self.ledger + lost)
 
     def numbers(self) -> dict[str, Any]:
-        """Return the plain values of the memory, for a saved state."""
+        """Return the plain values of the state, for a saved state."""
         ledger = {f"ledger.{name}": value for name, value in self.ledger.as_dict().items()}
         return ledger | {
             "size": self.sketch_size,
@@ -210,14 +210,14 @@ class Memory:
         }
 
     def arrays(self) -> dict[str, Array]:
-        """Return the arrays of the memory, for a saved state."""
+        """Return the arrays of the state, for a saved state."""
         matrix = np.array(to_numpy(self.matrix))
         arrays = {"matrix": matrix, "eigenvalues": self.eigenvalues.copy()}
         return arrays if self.image is None else arrays | {"image": self.image.copy()}
 
     @classmethod
-    def from_plain(cls, meta: Mapping[str, Any], arrays: Mapping[str, Array]) -> Memory:
-        """Build the memory that `numbers` and `arrays` came from."""
+    def from_plain(cls, meta: Mapping[str, Any], arrays: Mapping[str, Array]) -> ShrinkState:
+        """Build the state that `numbers` and `arrays` came from."""
         start = "ledger."
         ledger = {n.removeprefix(start): x for n, x in meta.items() if n.startswith(start)}
         matrix = np.asarray(arrays["matrix"])
@@ -252,68 +252,68 @@ def probe_image(rows: Array | SparseRows, seed: int) -> Array:
     return np.asarray(to_numpy(image), dtype=np.float64)
 
 
-def _expected(memory: Memory, gained: float) -> tuple[float, float]:
-    """Return the largest eigenvalue and the cut if so much more is as what came before."""
-    before = memory.ledger.squared_norm
+def _expected(held: ShrinkState, gained: float) -> tuple[float, float]:
+    """Return the largest eigenvalue and the cut to expect of energy like that before."""
+    before = held.ledger.squared_norm
     # After a merge, a squared norm that is all rounding may be below zero.
-    if before <= 0.0 or not len(memory.eigenvalues):
+    if before <= 0.0 or not len(held.eigenvalues):
         return 0.0, np.inf
     share = gained / before
-    return float(memory.eigenvalues[0]) * (1.0 + share), memory.ledger.kept_loss * share
+    return float(held.eigenvalues[0]) * (1.0 + share), held.ledger.kept_loss * share
 
 
 def compress(
-    memory: Memory,
+    held: ShrinkState,
     rows: Array,
     sparse: SparseRows | None,
     settings: Settings,
     scratch: Callable[[int], Array],
-) -> Memory:
-    """Return the memory after ``rows`` and ``sparse`` as well; changes nothing it was given.
+) -> ShrinkState:
+    """Return the state after ``rows`` and ``sparse`` as well; changes nothing it was given.
 
     ``scratch(n)`` lends room for n rows in single precision.
     """
     # Sparse rows decide where the work is done, because they do not move.
     rows = rows if sparse is None else like(rows, sparse.sparse.data)
-    memory = memory.beside(rows)
-    pieces = [piece for piece in (rows, sparse) if piece is not None and len(piece)]
+    held = held.beside(rows)
+    tiles = [tile for tile in (rows, sparse) if tile is not None and len(tile)]
     gained = squared_norm(rows) + (0.0 if sparse is None else sparse.squared_norm)
-    kept = squared_norm(memory.matrix)
+    kept = squared_norm(held.matrix)
     total = kept + gained
     if total == 0.0:
-        # Around a centre far away, what is left of squared norms may be rounding.
+        # Around a center far away, what is left of squared norms may be rounding.
         unknown = 0.0 if sparse is None else sparse.squared_norm_error
-        return memory.without_rows().without(unknown)
-    stack: Stack
+        return held.without_rows().without(unknown)
+    operand: Operand
     if sparse is None:
-        stack = DenseStack(memory.matrix, memory.eigenvalues, memory.skew, rows, total, scratch)
+        operand = DenseOperand(held.matrix, held.eigenvalues, held.skew, rows, total, scratch)
     else:
-        dense = joined([memory.matrix, cast(rows, np.float64)]) if len(rows) else memory.matrix
-        stack = SparseStack(dense, sparse, total)
+        dense = joined([held.matrix, cast(rows, np.float64)]) if len(rows) else held.matrix
+        operand = SparseOperand(dense, sparse, total)
     acceptable = np.inf
     if settings.tol is not None:
-        spent = memory.ledger.shrinkage
-        acceptable = max(settings.tol * (memory.ledger.squared_norm + gained) - spent, 0.0)
-    index = memory.ledger.n_shrinks + 1
-    likely_largest, likely_cut = _expected(memory, gained)
+        spent = held.ledger.shrinkage
+        acceptable = max(settings.tol * (held.ledger.squared_norm + gained) - spent, 0.0)
+    index = held.ledger.n_shrinks + 1
+    likely_largest, likely_cut = _expected(held, gained)
     task = Task(
-        stack=stack,
+        operand=operand,
         shrink=settings.shrink,
-        sketch_size=memory.sketch_size,
-        max_sketch_size=max(settings.max_sketch_size, memory.sketch_size),
+        sketch_size=held.sketch_size,
+        max_sketch_size=max(settings.max_sketch_size, held.sketch_size),
         acceptable_loss=acceptable,
-        graded=memory.graded,
+        graded=held.graded,
         certify=settings.certify,
         failure_probability=settings.chance(index),
         seed=settings.seed,
         index=index,
         largest=likely_largest,
         cut=likely_cut,
-        before=memory.ledger,
-        lost_before=max(memory.ledger.squared_norm - kept, 0.0),
+        before=held.ledger,
+        lost_before=max(held.ledger.squared_norm - kept, 0.0),
     )
     few = planning.exact_is_cheap(
-        stack.n_rows, stack.n_features, memory.sketch_size, sparse is not None
+        operand.n_rows, operand.n_features, held.sketch_size, sparse is not None
     )
     with full_precision(rows):
         shrunk = SOLVERS["exact" if few else settings.route](task)
@@ -333,15 +333,15 @@ def compress(
         measured=shrunk.measured,
         mass_error=mass_error,
     )
-    image = memory.image
+    image = held.image
     if settings.probes:
-        images = [probe_image(piece, settings.seed) for piece in pieces]
+        images = [probe_image(tile, settings.seed) for tile in tiles]
         image = np.sum(images if image is None else [image, *images], axis=0)
-    return Memory(
+    return ShrinkState(
         shrunk.matrix,
         shrunk.eigenvalues,
-        memory.ledger + step,
-        sketch_size=max(memory.sketch_size, shrunk.sketch_size),
+        held.ledger + step,
+        sketch_size=max(held.sketch_size, shrunk.sketch_size),
         graded=shrunk.graded,
         image=image,
         probe_seed=settings.seed,

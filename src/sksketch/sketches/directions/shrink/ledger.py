@@ -1,4 +1,4 @@
-"""What a shrink-type sketch knows of its own loss: the numbers behind every certificate.
+"""The ledger of a sketch that shrinks: the losses behind every certificate.
 
 With A the rows seen, B the rows kept and S = A'A - B'B, the ledger holds
 

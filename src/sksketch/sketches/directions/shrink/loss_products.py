@@ -52,8 +52,8 @@ class CheapProducts:
         # A device is fastest with all rows at once.
         step = max(len(rows), 1) if on_device(rows) else max(4, CHUNK_ENTRIES // rows.shape[1])
         for start in range(0, len(rows), step):
-            piece = rows[start : start + step]
-            product = add_product(product, single @ piece.T, piece)
+            tile = rows[start : start + step]
+            product = add_product(product, single @ tile.T, tile)
         if self._length is None:
             self._length = float(np.sqrt(squared_norm(product)))
         image += cast(product, np.float64)
@@ -80,8 +80,8 @@ def loss_products(
         K, B = cast(kept, np.float64), cast(matrix, np.float64)
         image: Array = (scale * (W @ K.T)) @ K - (scale * (W @ B.T)) @ B
         for start in range(0, len(rows), step):
-            piece = cast(rows[start : start + step], np.float64)
-            image = add_product(image, scale * (W @ piece.T), piece)
+            tile = cast(rows[start : start + step], np.float64)
+            image = add_product(image, scale * (W @ tile.T), tile)
         return image
 
     return apply

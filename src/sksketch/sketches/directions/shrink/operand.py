@@ -1,6 +1,6 @@
 """The buffer of a shrink, P = [kept rows; new rows], as the products that a shrink needs.
 
-`DenseStack` holds all rows as arrays; `SparseStack`, in a file of its own, new rows that are
+`DenseOperand` holds all rows as arrays; `SparseOperand`, in a file of its own, new rows that are
 mostly zeros. The solvers see only the methods that both have.
 """
 
@@ -53,7 +53,7 @@ SMALLEST_SQUARE = 1e-300
 # The Gram matrix resolves directions down to about 1e-5 of the largest singular value.
 GRAM_RESOLUTION = 1e-10
 
-# A Gram matrix is computed, where it should be known, once it may be off by so many times what a
+# A Gram matrix is computed, where it should be known, once it may be off by this many times what a
 # computed one is off by.
 LARGEST_SKEW = 32.0
 
@@ -79,7 +79,7 @@ class Projection(NamedTuple):
         return gram(self.rows)
 
 
-class DenseStack:
+class DenseOperand:
     """Kept rows and new rows that are arrays.
 
     Directions are found in single precision: every orthonormal Y gives a valid shrink, so it
@@ -196,7 +196,7 @@ class DenseStack:
         return orthonormal_columns(images.T).T
 
     def width(self, n_directions: int) -> int:
-        """Return how many directions cost no more than so many."""
+        """Return the number of directions that cost no more than ``n_directions``."""
         return n_directions
 
     def project(self, start: Array, fresh: Array, cheap: bool) -> Iterator[Projection]:
@@ -261,7 +261,7 @@ class DenseStack:
 def digest(images: Array) -> bytes:
     """Return a digest of numbers that depend on every entry of the rows, to the last bit.
 
-    Random numbers that are addressed by it can not be known before the rows are.
+    Random numbers that are addressed by it cannot be known before the rows are.
     """
     return hashlib.blake2b(to_numpy(images).tobytes(), digest_size=16).digest()
 

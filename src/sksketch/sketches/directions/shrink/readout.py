@@ -18,46 +18,46 @@ from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches.base import Answer
 from sksketch.sketches.certificate import certify
-from sksketch.sketches.directions.shrink.compression import Memory, probes
+from sksketch.sketches.directions.shrink.compression import ShrinkState, probes
 
 # Roundings of a cosine between rows that count as orthogonal.
 ORTHOGONAL = 64.0
 
 
-def _no_shift(memory: Memory) -> float:
+def _no_shift(held: ShrinkState) -> float:
     return 0.0
 
 
-def _half_shift(memory: Memory) -> float:
+def _half_shift(held: ShrinkState) -> float:
     """Half of what was lost: least error when nothing else is known of S.
 
     Kept directions lost ``kept_loss`` and none lost more than about ``largest_loss``. The two
     are one number for the exact solver, and then this is Luo et al. (2019), Algorithm 2. The
     block solver's losses add up less than fully, so we take a number between them.
     """
-    ledger = memory.ledger
+    ledger = held.ledger
     typical = (ledger.kept_loss + 2 * ledger.largest_loss) / 3
-    return (ledger.floor + min(typical, memory.upper)) / 2
+    return (ledger.floor + min(typical, held.upper)) / 2
 
 
-def _trace_shift(memory: Memory) -> float:
+def _trace_shift(held: ShrinkState) -> float:
     """Return the ridge with which the trace is that of A'A."""
-    return memory.lost_mass / int(memory.matrix.shape[1])
+    return held.lost_mass / int(held.matrix.shape[1])
 
 
-def _energy_shift(memory: Memory) -> float:
+def _energy_shift(held: ShrinkState) -> float:
     """trace(S^2) / trace(S), the lost energy averaged by energy, from probes of S."""
-    if memory.image is None or memory.lost_mass <= 0:
+    if held.image is None or held.lost_mass <= 0:
         return 0.0
-    G = probes(memory.matrix, memory.probe_seed)
-    loss = memory.image - (G @ memory.matrix.T) @ memory.matrix
-    return float(np.vdot(loss, loss)) / len(G) / memory.lost_mass
+    G = probes(held.matrix, held.probe_seed)
+    loss = held.image - (G @ held.matrix.T) @ held.matrix
+    return float(np.vdot(loss, loss)) / len(G) / held.lost_mass
 
 
-SHIFTS: dict[str, Callable[[Memory], float]] = {
+SHIFTS: dict[str, Callable[[ShrinkState], float]] = {
     "none": _no_shift,
     "half": _half_shift,
-    "full": lambda memory: memory.upper,
+    "full": lambda held: held.upper,
     "trace": _trace_shift,
     "energy": _energy_shift,
 }
@@ -75,32 +75,35 @@ def check_correction(correction: Any) -> str | float:
     )
 
 
-def read_out(
-    memory: Memory, *, correction: str | float, initial_ridge: float, n_rows_seen: int
-) -> Answer:
-    """Return the operator and the certificate that a memory amounts to, in numpy."""
-    kept, components, rounding = _components(memory)
-    memory = memory.allowing(rounding)
-    ledger = memory.ledger
-    total = ledger.squared_norm
-    n_features = memory.matrix.shape[1]
+def _shift(held: ShrinkState, correction: str | float) -> float:
     if isinstance(correction, str):
-        shift = min(SHIFTS[correction](memory), memory.upper)
-    else:
-        shift = correction
+        return min(SHIFTS[correction](held), held.upper)
+    return correction
+
+
+def read_out(
+    held: ShrinkState, *, correction: str | float, initial_ridge: float, n_rows_seen: int
+) -> Answer:
+    """Return the operator and the certificate that a state amounts to, in numpy."""
+    kept, components, rounding = _components(held)
+    held = held.allowing(rounding)
+    ledger = held.ledger
+    total = ledger.squared_norm
+    n_features = held.matrix.shape[1]
+    shift = _shift(held, correction)
     # CFD puts the loss back on the kept directions alone; the others spread it evenly.
     full = correction == "full"
     low = (shift if full else shift - ledger.floor) + ledger.allowance
-    high = memory.upper if full else memory.upper - shift
+    high = held.upper if full else held.upper - shift
     ridge = initial_ridge + (0.0 if full else shift)
     # Beside a large ridge of the target a small one is rounded.
     bound = max(low, high, 0.0)
     bound += 0.0 if full else abs((ridge - initial_ridge) - shift)
     traced = shift * (len(kept) if full else n_features)
-    apart = abs(memory.lost_mass - traced) - memory.mass_error
+    apart = abs(held.lost_mass - traced) - held.mass_error
     least = max(apart / n_features - ledger.allowance, 0.0)
     # The lost mass needs no luck; only a smaller probabilistic bound does.
-    sure = memory.lost_mass + memory.mass_error <= ledger.shrinkage
+    sure = held.lost_mass + held.mass_error <= ledger.shrinkage
     confidence = 1.0 if sure else max(1.0 - ledger.failure_probability, 0.0)
     summary = LowRankPlusRidge(
         components,
@@ -113,8 +116,8 @@ def read_out(
     )
     certificate = certify(
         kept,
-        lost=(ledger.floor, memory.upper),
-        lost_mass=memory.lost_mass + memory.mass_error,
+        lost=(ledger.floor, held.upper),
+        lost_mass=held.lost_mass + held.mass_error,
         allowance=ledger.allowance,
         spectral_error=(min(least, bound), bound),
         squared_norm=total,
@@ -130,7 +133,7 @@ def _orthogonal(matrix: Array) -> tuple[Array, Array] | None:
     """Return squared lengths and unit rows of rows that are orthogonal to rounding, if they are.
 
     Shrinks leave such rows, unless their lengths span many digits. One product then does
-    instead of a factorisation as long as a row.
+    instead of a factorization as long as a row.
     """
     G = gram(matrix)
     lengths = np.sqrt(G.diagonal())
@@ -143,12 +146,12 @@ def _orthogonal(matrix: Array) -> tuple[Array, Array] | None:
     return lengths[order] ** 2, matrix[order] / lengths[order, None]
 
 
-def _components(memory: Memory) -> tuple[Array, Array, float]:
+def _components(held: ShrinkState) -> tuple[Array, Array, float]:
     """Return the eigenvalues of B'B, orthonormal rows, and what rounding does to both at most."""
-    matrix = memory.matrix
-    if not len(matrix) or memory.components is not None:
-        unit = matrix if memory.components is None else memory.components
-        return memory.eigenvalues, unit, 0.0
+    matrix = held.matrix
+    if not len(matrix) or held.components is not None:
+        unit = matrix if held.components is None else held.components
+        return held.eigenvalues, unit, 0.0
     n_rows, n_features = matrix.shape
     if (found := _orthogonal(matrix)) is not None:
         # Cosines of this size move an eigenvalue by no more than their sum, relative to it.

@@ -19,7 +19,7 @@ HALF_DRIFT = 1.1
 
 
 class Losses(NamedTuple):
-    """What has been lost beside the eigenvalues that a rule looks at.
+    """Losses so far, beside the eigenvalues that a rule looks at.
 
     ``cuts`` is the sum of all earlier cuts, ``mass`` all energy that is gone: that of earlier
     shrinks, and what this one loses without a choice.
@@ -72,7 +72,7 @@ def shrink_half(
         sum of cuts  >  1.1 * lost energy / (sketch_size + 1)
 
     With that, q = (sketch_size + 1) / 1.1 takes the place of sketch_size + 1 in the bound. Most
-    streams lose far more than a cut in each of so many directions, and never come near.
+    streams lose far more than a cut in each of those directions, and never come near.
 
     Examples
     --------

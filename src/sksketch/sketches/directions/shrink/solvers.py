@@ -31,14 +31,14 @@ from sksketch.arrays.rounding import eigen_error, gamma, perturbed_gram, single_
 from sksketch.sketches.directions.shrink.ledger import Ledger
 from sksketch.sketches.directions.shrink.operand import (
     GRAM_RESOLUTION,
-    DenseStack,
+    DenseOperand,
     Projection,
     unit_rows,
 )
 from sksketch.sketches.directions.shrink.rules import Losses
-from sksketch.sketches.directions.shrink.sparse_operand import SparseStack
+from sksketch.sketches.directions.shrink.sparse_operand import SparseOperand
 
-Stack = DenseStack | SparseStack
+Operand = DenseOperand | SparseOperand
 
 OVERSAMPLING = 8
 PROBES = 8
@@ -52,7 +52,7 @@ ACCURACY, TOLERATED = 5e-2, 8e-2
 ZERO = 1e-26
 
 # One warm pass is repeated when the loss is this many times the cut, because the directions
-# moved; but not for a loss of so many times what rounding may do.
+# moved; but not for a loss of this many times what rounding may do.
 REPEAT_ABOVE, NEGLIGIBLE = 4.0, 4.0
 
 
@@ -65,7 +65,7 @@ class Task:
     ``lost_before`` how much of it in all.
     """
 
-    stack: Stack
+    operand: Operand
     shrink: Callable[[Array, int, Losses], tuple[Array, float]]
     sketch_size: int
     max_sketch_size: int
@@ -81,13 +81,13 @@ class Task:
     lost_before: float = 0.0
 
     def tolerates(self, allowance: float, cut: float) -> bool:
-        """Say whether roundings stay small beside what all shrinks, this one with them, cut."""
+        """Return whether roundings stay small beside what all shrinks, this one with them, cut."""
         allowed = TOLERATED * (self.before.kept_loss + cut)
         return self.before.measured + allowance <= allowed
 
     def shrunk(self, spectrum: Array, size: int) -> tuple[Array, float]:
         """Return the eigenvalues to keep and the cut; what the spectrum lacks is lost anyway."""
-        outside = max(self.stack.squared_norm - float(spectrum.sum()), 0.0)
+        outside = max(self.operand.squared_norm - float(spectrum.sum()), 0.0)
         losses = Losses(self.before.kept_loss, self.lost_before + outside)
         return self.shrink(spectrum, size, losses)
 
@@ -119,11 +119,11 @@ class Shrunk:
 def shrink_exact(task: Task) -> Shrunk:
     """Shrink through all eigenvalues of the buffer's Gram matrix.
 
-    When dense rows span more than a Gram matrix resolves, a QR factorisation takes over and
+    When dense rows span more than a Gram matrix resolves, a QR factorization takes over and
     stays (``graded``).
     """
-    P = task.stack
-    dense = P if isinstance(P, DenseStack) else None
+    P = task.operand
+    dense = P if isinstance(P, DenseOperand) else None
     last = min(task.sketch_size, P.n_rows, P.n_features) - 1
     graded, V = task.graded, None
     by_gram = dense is None or not graded
@@ -147,7 +147,7 @@ def shrink_exact(task: Task) -> Shrunk:
         allowance = small + P.gram_error
     else:
         matrix = like(np.sqrt(kept[keep])[:, None], V) * V[like(np.flatnonzero(keep), V)]
-        # A factorisation is that of a matrix which is so near.
+        # A factorization is that of a matrix which is so near.
         error = gamma(4 * (P.n_rows + P.n_features)) * math.sqrt(P.squared_norm)
         allowance = perturbed_gram(math.sqrt(largest), error)
     # Rank n_features in the buffer means that every direction lost something.
@@ -184,7 +184,7 @@ def shrink_block(task: Task) -> Shrunk:
     rows and the directions that lost most, while the loss is several times the cut; the sketch
     grows while the loss is more than acceptable.
     """
-    P = task.stack
+    P = task.operand
     rng = stream(task.seed, "directions", task.index)
     size = task.sketch_size
     start = P.start(size)
@@ -246,7 +246,7 @@ def _shrink_projection(task: Task, Z: Projection, size: int) -> _Found:
     matrix = C @ Z.rows
     largest, energy = float(spectrum.max(initial=0.0)), float(spectrum.sum())
     error = gamma(len(Z.rows) + 4) * math.sqrt(len(C) * energy)
-    skew = gamma(task.stack.n_features + 2) * energy + 2.0 * eigen_error(len(spectrum), largest)
+    skew = gamma(task.operand.n_features + 2) * energy + 2.0 * eigen_error(len(spectrum), largest)
     skew += perturbed_gram(math.sqrt(largest), error)
     return _Found(matrix, kept[kept > 0], largest, cut, skew)
 
@@ -273,17 +273,17 @@ def _measure_loss(task: Task, matrix: Array, lost: float, passes: int, enough: f
     There is no need to know it well if it is more than ``enough``. The probes are addressed by
     a digest of the rows, so whoever made these could not know them.
     """
-    n_features = task.stack.n_features
+    n_features = task.operand.n_features
     if not task.certify or lost == 0.0:
         return _Loss(TopEigenvalue(0.0, lost, unit_rows(matrix[:0])))
-    purpose = f"verification {passes} of {task.stack.digest.hex()}"
+    purpose = f"verification {passes} of {task.operand.digest.hex()}"
     probes = stream(task.seed, purpose, task.index).standard_normal((PROBES, n_features))
     # Each pass may fail on its own, and so may the cheap and the exact look at it.
     chance = task.failure_probability / 2**passes
-    for loss in task.stack.loss_operators(matrix, lost):
+    for loss in task.operand.loss_operators(matrix, lost):
         limit = enough / loss.scale
         chance *= 7 / 8 if loss.measured else 1 / 8
-        top = top_eigenvalue(loss.apply, like(probes, matrix), chance, task.stack.depth, limit)
+        top = top_eigenvalue(loss.apply, like(probes, matrix), chance, task.operand.depth, limit)
         noise = loss.noise()
         if not loss.measured or noise <= ACCURACY * top.estimate * loss.scale:
             break

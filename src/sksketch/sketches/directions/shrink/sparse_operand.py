@@ -38,11 +38,11 @@ DIGEST = 8
 MANY_COLUMNS = 10_000, 100_000
 
 
-class SparseStack:
-    """Kept rows and new rows that are sparse, around a centre or not.
+class SparseOperand:
+    """Kept rows and new rows that are sparse, around a center or not.
 
     Products with P'P read every stored entry once and never need an array with a row for each
-    row of P, and one of them does what `DenseStack` does with two (see `nystrom_rows`). What
+    row of P, and one of them does what `DenseOperand` does with two (see `nystrom_rows`). What
     counts is in float64: sums over many rows of the same sign need it.
     """
 
@@ -57,7 +57,7 @@ class SparseStack:
 
     @functools.cached_property
     def _energy(self) -> float:
-        """Squared norm of all that products add up, which may cancel around a centre."""
+        """Squared norm of all that products add up, which may cancel around a center."""
         dense = squared_norm(self.dense) if len(self.dense) else 0.0
         return dense + self.rows.all_energy
 
@@ -96,7 +96,7 @@ class SparseStack:
         return unit_rows(self.dense[:size])
 
     def width(self, n_directions: int) -> int:
-        """Return how many directions cost no more than so many."""
+        """Return the number of directions that cost no more than ``n_directions``."""
         return whole_lines(n_directions, 2)
 
     def project(self, start: Array, fresh: Array, cheap: bool) -> Iterator[Projection]:
@@ -148,7 +148,7 @@ class SparseStack:
 def rows_digest(rows: SparseRows, directions: Array) -> bytes:
     """Return a digest of the images of all rows along the first of some random directions.
 
-    Along a single one a sparse row can be made to have any image; along several it can not.
+    Along a single one a sparse row can be made to have any image; along several it cannot.
     """
     return digest(rows.products(like(directions[:DIGEST], rows.sparse.data, np.float64)))
 

@@ -22,8 +22,8 @@ from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import gamma
 from sksketch.arrays.sparse import SparseRows, whole_lines
 from sksketch.sketches.directions.shrink.compression import (
-    Memory,
     Settings,
+    ShrinkState,
     compress,
     probe_image,
     shared_chance,
@@ -37,7 +37,7 @@ SPARSE_SHRINK_LOSS = 6 / 41
 # A loss below this part of all energy is rounding, and its test would divide noise by noise.
 NEGLIGIBLE = 1e-11
 
-# Where no try was accepted, so few rows are shrunk through their Gram matrix instead.
+# Where no try was accepted, at most this many rows are shrunk through their Gram matrix.
 EXACT_ROWS = 1024
 
 # Rows are divided by their squared norm; of a smaller one the inverse would overflow.
@@ -48,7 +48,7 @@ ROUNDING = 1e-12
 
 
 class Verdict(NamedTuple):
-    """What the power method says about the largest eigenvalue of a matrix."""
+    """Verdict of the power method on the largest eigenvalue of a matrix."""
 
     accepted: bool
     estimate: float
@@ -82,7 +82,7 @@ def simultaneous_iteration(
 
     Beside it comes how far rounding can have taken P'P above A'A.
 
-    Algorithm 1 with G standard normal and q = ``n_power_iterations``. Orthonormalised in every
+    Algorithm 1 with G standard normal and q = ``n_power_iterations``. Orthonormalized in every
     round, since the printed power would leave nothing of all but the leading directions. Z has
     a row for each row of A and is never formed: with V an orthonormal basis of (A'A)^q G and
     W = A'A V, the basis Z = A V (V'W)^(-1/2) has Z'A = (V'W)^(-1/2) W'.
@@ -117,18 +117,18 @@ def product_error(rows: SparseRows) -> float:
 
 def sparse_shrink(
     rows: SparseRows, sketch_size: int, n_power_iterations: int, rng: np.random.Generator
-) -> Memory:
+) -> ShrinkState:
     """Return ``sketch_size`` rows B with B'B <= A'A: Algorithm 3.
 
     The ledger is about P, so its shrinkage is the cut and says nothing of what P missed.
     """
     P, excess = simultaneous_iteration(rows, sketch_size + 1, n_power_iterations, rng)
-    return dense_shrink(Memory.empty(P.shape[1], sketch_size), P).allowing(excess)
+    return dense_shrink(ShrinkState.empty(P.shape[1], sketch_size), P).allowing(excess)
 
 
-def dense_shrink(memory: Memory, rows: Array, probe_seed: int | None = None) -> Memory:
-    """Return the memory after dense rows as well, shrunk exactly: Algorithm 5."""
-    return compress(memory, rows, None, _exact(probe_seed), _no_scratch)
+def dense_shrink(held: ShrinkState, rows: Array, probe_seed: int | None = None) -> ShrinkState:
+    """Return the state after dense rows as well, shrunk exactly: Algorithm 5."""
+    return compress(held, rows, None, _exact(probe_seed), _no_scratch)
 
 
 def verify_spectral(
@@ -183,7 +183,7 @@ def verify_spectral(
     return Verdict(log_norm <= ROUNDING * n_steps, length, upper)
 
 
-def boosted_sparse_shrink(task: SparseTask) -> tuple[Memory, int]:
+def boosted_sparse_shrink(task: SparseTask) -> tuple[ShrinkState, int]:
     """Shrink until a try is verified; return the rows, their ledger and the tries so far.
 
     Algorithm 4. A rejected try is repeated with fresh directions and twice the iterations. If
@@ -225,8 +225,8 @@ def boosted_sparse_shrink(task: SparseTask) -> tuple[Memory, int]:
 
 
 def _flushed(
-    task: SparseTask, shrunk: Memory, bound: float, estimate: float, spent: float
-) -> Memory:
+    task: SparseTask, shrunk: ShrinkState, bound: float, estimate: float, spent: float
+) -> ShrinkState:
     """Return what a flush kept, with a ledger that is about all rows of the buffer."""
     rows = task.rows
     ledger = replace(
@@ -246,10 +246,10 @@ def _flushed(
     )
 
 
-def _shrunk_exactly(task: SparseTask) -> Memory:
+def _shrunk_exactly(task: SparseTask) -> ShrinkState:
     """Return the shrink through the Gram matrix of the rows, which needs no verification."""
     rows = task.rows
-    empty = Memory.empty(rows.shape[1], task.sketch_size)
+    empty = ShrinkState.empty(rows.shape[1], task.sketch_size)
     empty = empty.beside(like(empty.eigenvalues, rows.sparse.data))
     shrunk = compress(empty, empty.matrix, rows, _exact(None), _no_scratch)
     return _flushed(task, shrunk, shrunk.ledger.shrinkage, shrunk.ledger.kept_loss, 0.0)

@@ -11,35 +11,35 @@ from sksketch._typing import Array
 from sksketch.arrays.linalg import eigh_descending, norm_error, squared_norm
 from sksketch.arrays.namespace import cast, full_precision, joined, like, precision
 from sksketch.arrays.rounding import eigen_error, gamma, perturbed_gram, unit_roundoff
-from sksketch.sketches.directions.shrink.compression import Memory
+from sksketch.sketches.directions.shrink.compression import ShrinkState
 from sksketch.sketches.directions.shrink.ledger import Ledger
 from sksketch.sketches.directions.shrink.rules import shrink_uniform
 
 
-def split_shrink(memory: Memory, rows: Array) -> tuple[Memory, Array]:
-    """Return the memory after dense rows as well, and rows R of all that its shrink removed.
+def split_shrink(held: ShrinkState, rows: Array) -> tuple[ShrinkState, Array]:
+    """Return the state after dense rows as well, and rows R of all that its shrink removed.
 
     With P the kept and the new rows, B'B + R'R = P'P to rounding. The rows of R are orthogonal:
     ``sqrt(min(s_i^2, cut)) v_i'`` for the singular values and vectors of P.
 
     Examples
     --------
-    >>> memory = Memory.empty(3, sketch_size=1)
-    >>> kept, removed = split_shrink(memory, np.diag([3.0, 2.0, 1.0]))
+    >>> held = ShrinkState.empty(3, sketch_size=1)
+    >>> kept, removed = split_shrink(held, np.diag([3.0, 2.0, 1.0]))
     >>> abs(kept.matrix).round(9), (removed**2).sum(axis=1).round(9)
     (array([[2.23606798, 0.        , 0.        ]]), array([4., 4., 1.]))
     """
     gained = squared_norm(rows)
-    total = squared_norm(memory.matrix) + gained
+    total = squared_norm(held.matrix) + gained
     if total == 0.0:
-        return memory.without_rows(), rows[:0]
-    memory = memory.beside(rows)
-    P = joined([memory.matrix, cast(rows, np.float64)])
+        return held.without_rows(), rows[:0]
+    held = held.beside(rows)
+    P = joined([held.matrix, cast(rows, np.float64)])
     # Divided by their norm: squares of large and of small rows stay in range.
     scaled = P / math.sqrt(total)
     spectrum, U = eigh_descending(scaled @ scaled.T)
     spectrum = np.maximum(spectrum[: P.shape[1]], 0.0)
-    kept, cut = shrink_uniform(spectrum, memory.sketch_size)
+    kept, cut = shrink_uniform(spectrum, held.sketch_size)
     removed = spectrum.copy()
     removed[: len(kept)] -= kept
     # Both scales are at most one, so small eigenvalues, which are rounding, do no harm.
@@ -68,10 +68,10 @@ def split_shrink(memory: Memory, rows: Array) -> tuple[Memory, Array]:
         mass_error=norm_error(rows) * gained,
     )
     shrunk = replace(
-        memory,
+        held,
         matrix=matrix,
         eigenvalues=kept[keep] * total,
-        ledger=memory.ledger + step,
+        ledger=held.ledger + step,
         skew=small,
     )
     return shrunk, cast(rest, precision(rows))
