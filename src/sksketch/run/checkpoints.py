@@ -12,6 +12,7 @@ import numpy as np
 
 from sksketch._typing import PathLike
 from sksketch.exceptions import StateFormatError
+from sksketch.models.base import put
 from sksketch.sketches import Sketch
 from sksketch.state.blame import fitting
 from sksketch.state.disk import sweep
@@ -77,23 +78,6 @@ class Checkpoint:
         put(restored, model)
         self.n_written = n_done
         return n_done
-
-
-def put(restored: Any, model: Any) -> None:
-    """Give ``model`` everything that ``restored`` has, except parameters: it has those."""
-    kept = set() if isinstance(model, Sketch) else set(model.get_params(deep=False))
-    forget(model)
-    vars(model).update({k: v for k, v in vars(restored).items() if k not in kept})
-
-
-def forget(model: Any) -> None:
-    """Bring an estimator back to its parameters, and a sketch to nothing."""
-    kept = set() if isinstance(model, Sketch) else set(model.get_params(deep=False))
-    for name in list(vars(model)):
-        # scikit-learn keeps callbacks, output and routing settings under names of its own, and
-        # the number of a shard is no more learned than a parameter.
-        if name not in kept and not name.startswith(("_skl", "_metadata", "_parent", "_shard")):
-            delattr(model, name)
 
 
 def described(value: Any) -> Any:
