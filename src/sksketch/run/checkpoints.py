@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import PathLike
-from sksketch.exceptions import StateFormatError
+from sksketch.exceptions import ExplainedError, Option, StateFormatError
 from sksketch.models.base import put
 from sksketch.sketches import Sketch
 from sksketch.state.blame import fitting
@@ -19,7 +19,7 @@ from sksketch.state.disk import sweep
 from sksketch.state.persistence import State, read_state, write_state
 
 KIND, VERSION = "checkpoint", 1
-ADVICE = "delete the file, or pass resume=False to start over"
+ADVICE = ("; delete the file, or pass ", Option("resume", False), " to start over")
 
 
 class Checkpoint:
@@ -68,9 +68,10 @@ class Checkpoint:
             with fitting(self.path):
                 changed = difference(json.loads(meta[what]), mine)
             if changed is not None:
-                raise ValueError(
+                raise ExplainedError(
                     f"cannot go on from the checkpoint {self.path!r}, because the {what} has "
-                    f"changed: {changed}; {ADVICE}"
+                    f"changed: {changed}",
+                    *ADVICE,
                 )
         with fitting(self.path):
             n_done = state.count("rows_done")

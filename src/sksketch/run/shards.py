@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from sksketch.arrays.threads import one_blas_thread
-from sksketch.exceptions import NotMergeableError, PartitionError
+from sksketch.exceptions import ExplainedError, NotMergeableError, PartitionError, parts_of
 from sksketch.models.base import put
 from sksketch.models.checks import check_ageless
 from sksketch.models.protocols import Piloted, SeveralPasses, Shardable
@@ -203,8 +203,9 @@ def partition_error(index: int, n_shards: int, error: BaseException) -> Partitio
     """Return the error of a partition with its number."""
     if isinstance(error, PartitionError):
         return error
-    reason = str(error) or type(error).__name__
-    return PartitionError(f"partition {index} of {n_shards}: {reason}")
+    column = error.column if isinstance(error, ExplainedError) else None
+    place = f"partition {index} of {n_shards}"
+    return PartitionError(*parts_of(error), place=place, column=column)
 
 
 @contextmanager
@@ -224,4 +225,4 @@ def _named_range(shard: Shard) -> Iterator[None]:
         where = (
             f"partition {last}" if shard.first == last else f"partitions {shard.first} to {last}"
         )
-        raise PartitionError(f"{where}: {error}") from error
+        raise PartitionError(*parts_of(error), place=where) from error

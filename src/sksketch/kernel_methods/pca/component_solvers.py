@@ -10,7 +10,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.namespace import like, on_device
 from sksketch.decomposition.spectrum import read_spectrum
-from sksketch.exceptions import NotMergeableError
+from sksketch.exceptions import NotMergeableError, Option
 from sksketch.kernel_methods.batching import Waiting
 from sksketch.kernel_methods.expansions import Functions
 from sksketch.kernel_methods.feature_maps import FeatureMap, load_features
@@ -200,7 +200,8 @@ class SteppedComponents:
     def merge(self, other: Any) -> None:
         """Refuse: steps depend on all rows before them."""
         raise NotMergeableError(
-            "steps depend on all rows before them and can not be merged; use solver='sketch'"
+            "steps depend on all rows before them and can not be merged; use ",
+            Option("solver", "sketch"),
         )
 
     def state(self) -> State:

@@ -8,7 +8,7 @@ from typing import Any, Self
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from sksketch._typing import Array
-from sksketch.exceptions import NotMergeableError
+from sksketch.exceptions import NotMergeableError, Option
 from sksketch.kernel_methods import piloted
 from sksketch.kernel_methods.expansions import Functions
 from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, kernel_rows
@@ -248,8 +248,10 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         self._check_params()
         if self.solver != "sketch":
             raise NotMergeableError(
-                f"solver={self.solver!r} makes or may choose steps that depend on all rows before "
-                "them, so parts can not be merged; pass solver='sketch'"
+                Option("solver", self.solver),
+                " makes or may choose steps that depend on all rows before them, so parts can not "
+                "be merged; pass ",
+                Option("solver", "sketch"),
             )
         return type(self)(**self.get_params(deep=False))
 
