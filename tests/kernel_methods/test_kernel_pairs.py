@@ -27,7 +27,7 @@ TRAIN, TEST = slice(0, 1297), slice(1297, None)
 def features_of(model):
     """Return the centred features of both views, for dense computations."""
     found = []
-    for features, Z in zip(model._solver.features, (X, Y), strict=True):
+    for features, Z in zip(model._learner.chosen.solver.features, (X, Y), strict=True):
         F = features.transform(Z[TRAIN])
         found.append(F - F.mean(axis=0))
     return found
@@ -105,7 +105,10 @@ def test_singular_values_of_equal_views_are_eigenvalues(solver):
 @pytest.mark.parametrize("center", [False, True])
 def test_singular_functions_are_those_of_the_features(center):
     model = StreamingKernelSVD(4, n_random_features=150, center=center).fit(X[TRAIN], Y[TRAIN])
-    F, G = (f.transform(Z[TRAIN]) for f, Z in zip(model._solver.features, (X, Y), strict=True))
+    F, G = (
+        f.transform(Z[TRAIN])
+        for f, Z in zip(model._learner.chosen.solver.features, (X, Y), strict=True)
+    )
     if center:
         F, G = F - F.mean(axis=0), G - G.mean(axis=0)
     s = np.linalg.svd(F.T @ G / len(F), compute_uv=False)[:4]
@@ -115,7 +118,7 @@ def test_singular_functions_are_those_of_the_features(center):
 @pytest.mark.parametrize("kind", [StreamingKernelCCA, StreamingKernelSVD])
 @pytest.mark.parametrize("solver", ["exact", "sgd"])
 def test_blocks_do_not_matter_and_saving_is_invisible(kind, solver, monkeypatch, tmp_path):
-    monkeypatch.setattr(kind, "_pilot_rows", 300)
+    monkeypatch.setattr(kind, "pilot_rows", 300)
     options = {"n_random_features": 64, "solver": solver, "batch_size": 100}
     whole = kind(2, **options).partial_fit(X, Y)
     parts = kind(2, **options)
@@ -189,7 +192,7 @@ def test_sparse_views_and_torch():
 @pytest.mark.parametrize("solver", ["exact", "sgd"])
 def test_a_saved_one_goes_on_with_rows_of_another_library(solver, monkeypatch, tmp_path):
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    monkeypatch.setattr(StreamingKernelCCA, "_pilot_rows", 300)
+    monkeypatch.setattr(StreamingKernelCCA, "pilot_rows", 300)
     options = {"n_random_features": 64, "solver": solver, "batch_size": 100, "ridge": 1e-3}
     plain = StreamingKernelCCA(2, **options).partial_fit(X[:650], Y[:650])
     plain.save(tmp_path / "pair.sks", finished=False)
@@ -206,7 +209,7 @@ def test_divergence_goes_back_to_the_last_good_state(monkeypatch):
     model = StreamingKernelSVD(
         2, n_random_features=64, solver="sgd", n_steps=60, batch_size=100
     ).fit(X, Y)
-    assert model._solver.learner.n_restarts > 0
+    assert model._learner.chosen.solver.learner.n_restarts > 0
     assert np.isfinite(model.transform(X)).all()
 
 

@@ -84,13 +84,13 @@ def test_all_solvers_find_the_components(solver):
 
 def in_feature_space(pca, X):
     """Return the leading subspace of the features that the estimator has, densely."""
-    F = pca._solver.features.transform(X)
+    F = pca._learner.chosen.solver.features.transform(X)
     F = F - F.mean(axis=0)
     return np.linalg.svd(F, full_matrices=False)[0]
 
 
 def test_polish_solves_for_the_features_that_there_are(monkeypatch):
-    monkeypatch.setattr(StreamingKernelPCA, "_pilot_rows", 100)
+    monkeypatch.setattr(StreamingKernelPCA, "pilot_rows", 100)
     errors = []
     for polish in (0, 1, 3, 6):
         pca = StreamingKernelPCA(5, solver="sgd", n_random_features=512, polish=polish).fit(DIGITS)
@@ -101,7 +101,7 @@ def test_polish_solves_for_the_features_that_there_are(monkeypatch):
 
 @pytest.mark.parametrize("options", [{"step": "scalar"}, {"order": "gha"}, {"step": "matrix"}])
 def test_steps_alone_come_close(options, monkeypatch):
-    monkeypatch.setattr(StreamingKernelPCA, "_pilot_rows", 200)
+    monkeypatch.setattr(StreamingKernelPCA, "pilot_rows", 200)
     X = np.tile(RNG.permutation(DIGITS), (6, 1))
     pca = StreamingKernelPCA(
         3, solver="sgd", polish=0, n_random_features=512, batch_size=256, **options
@@ -115,7 +115,7 @@ def test_steps_alone_come_close(options, monkeypatch):
 
 
 def test_blocks_do_not_matter(monkeypatch):
-    monkeypatch.setattr(StreamingKernelPCA, "_pilot_rows", 150)
+    monkeypatch.setattr(StreamingKernelPCA, "pilot_rows", 150)
     for options in ({"solver": "sgd"}, {"solver": "sketch"}):
         whole = StreamingKernelPCA(2, **SMALL, **options).partial_fit(DIGITS[:700])
         parts = StreamingKernelPCA(2, **SMALL, **options)
@@ -130,7 +130,7 @@ def test_blocks_do_not_matter(monkeypatch):
 @pytest.mark.parametrize("n_rows", [60, 400])
 @pytest.mark.parametrize("solver", ["sgd", "sketch"])
 def test_saving_is_invisible(n_rows, solver, monkeypatch, tmp_path):
-    monkeypatch.setattr(StreamingKernelPCA, "_pilot_rows", 150)
+    monkeypatch.setattr(StreamingKernelPCA, "pilot_rows", 150)
     pca = StreamingKernelPCA(2, solver=solver, **SMALL).partial_fit(DIGITS[:n_rows])
     pca.save(tmp_path / "kpca.sks")
     loaded = sksketch.load(tmp_path / "kpca.sks")
@@ -151,7 +151,7 @@ def test_the_file_does_not_grow_with_the_columns(tmp_path):
 
 
 def test_a_stream_with_polish_and_checkpoints(monkeypatch, tmp_path):
-    monkeypatch.setattr(StreamingKernelPCA, "_pilot_rows", 300)
+    monkeypatch.setattr(StreamingKernelPCA, "pilot_rows", 300)
     options = {"solver": "sgd", "polish": 5, **SMALL}
     rows = open_rows(DIGITS, batch_rows=97)
     pca = fit_stream(StreamingKernelPCA(3, **options), rows, progress=False)
@@ -179,7 +179,7 @@ def test_later_passes_do_not_count_rows_again():
     rows = open_rows(np.vstack([DIGITS, DIGITS]), batch_rows=500)
     pca = fit_stream(StreamingKernelPCA(2, polish=2), rows, progress=False)
     assert pca.solver_ == "sketch"
-    assert pca._solver.pca.n_samples_seen_ == pca.n_samples_seen_ == 2 * len(DIGITS)
+    assert pca._learner.chosen.solver.sketch.n_rows_seen == pca.n_samples_seen_ == 2 * len(DIGITS)
 
 
 def test_four_thousand_digits_are_close_to_the_dense_solution():
@@ -239,7 +239,7 @@ def test_rows_of_torch_stay_in_torch(solver):
 @pytest.mark.parametrize("solver", ["sgd", "sketch"])
 def test_a_stream_may_change_its_library(solver, monkeypatch, tmp_path):
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    monkeypatch.setattr(StreamingKernelPCA, "_pilot_rows", 300)
+    monkeypatch.setattr(StreamingKernelPCA, "pilot_rows", 300)
     blocks = np.split(DIGITS[:900], [100, 350, 600])
     plain, mixed = (StreamingKernelPCA(2, solver=solver, **SMALL) for _ in range(2))
     for i, block in enumerate(blocks):
@@ -294,7 +294,7 @@ def test_divergence_goes_back_to_the_last_good_state(monkeypatch):
     pca = StreamingKernelPCA(2, solver="sgd", step="scalar", polish=0, **SMALL).fit(
         np.tile(DIGITS, (4, 1))
     )
-    assert pca._solver.learner.n_restarts > 0
+    assert pca._learner.chosen.solver.learner.n_restarts > 0
     assert np.isfinite(pca.transform(DIGITS)).all()
 
 
@@ -323,7 +323,7 @@ def test_strange_rows(solver):
         ({"step": "big"}, "step is 'big'"),
         ({"order": "random"}, "order is 'random'"),
         ({"polish": -1}, "polish is -1"),
-        ({"kernel": "tanh"}, "there is no kernel 'tanh'"),
+        ({"kernel": "tanh"}, "kernel is 'tanh'; give one of 'gaussian'"),
         ({"kernel_params": {"nu": 2}}, "has no parameter 'nu'"),
         ({"landmarks": np.zeros((3, 2))}, "landmarks have the shape"),
         ({"landmarks": 0}, "landmarks is 0"),

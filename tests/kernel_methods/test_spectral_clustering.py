@@ -163,7 +163,7 @@ def test_the_local_scale_is_that_of_neighbours():
         ({"landmarks": np.ones((3, 5))}, "expected rows of 2 features"),
         ({"bandwidth": "wide"}, "bandwidth is 'wide'"),
         ({"bandwidth": -1.0}, "bandwidth is -1.0"),
-        ({"kernel": "cosine"}, "there is no kernel 'cosine'"),
+        ({"kernel": "cosine"}, "kernel is 'cosine'; give one of 'gaussian'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, message):

@@ -253,7 +253,7 @@ def test_bad_input_is_refused_and_changes_nothing(name, tmp_path):
         ({"loss": "absolute"}, "loss is 'absolute'"),
         ({"sketch_size": 1}, "sketch_size is 1; give an integer of at least 2"),
         ({"sketch_size": 4, "buffer_rows": 3}, "buffer_rows is 3"),
-        ({"C": -1.0}, "C is -1.0; give a positive number"),
+        ({"C": -1.0}, "C is -1.0; give 'auto' or a positive number"),
         ({"initial_ridge": "some"}, "initial_ridge is 'some'"),
         ({"method": "fd", "initial_ridge": 0.0}, "leaves 'fd' without a curvature"),
         ({"fraction": 1.5}, "fraction is 1.5"),

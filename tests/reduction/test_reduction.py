@@ -309,7 +309,7 @@ def test_the_path_is_that_of_single_models():
             assert path.objective_gap_bounds[i] == pytest.approx(
                 single.objective_gap_bound_, rel=1e-2, abs=1e-6
             )
-    with pytest.raises(ValueError, match="alphas must be positive"):
+    with pytest.raises(ValueError, match="give positive numbers"):
         model.path(X, CLASSES, [0.0])
 
 
@@ -357,15 +357,15 @@ def test_poor_data_are_learned_from(operator, form):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"alpha": 0.0}, "alpha must be a positive number"),
-        ({"alpha": -1.0}, "alpha must be a positive number"),
-        ({"tol": 0.0}, "tol must be a positive number"),
+        ({"alpha": 0.0}, "; give a positive number"),
+        ({"alpha": -1.0}, "; give a positive number"),
+        ({"tol": 0.0}, "tol is 0.0; give a positive number"),
         ({"loss": "huber"}, "loss is 'huber'; give one of 'hinge'"),
         ({"method": "pca"}, "method is 'pca'; give one of 'nor'"),
         ({"operator": "fft"}, "operator is 'fft'; give one of 'countsketch'"),
         ({"n_components": 0}, "n_components is 0; give an integer of at least 1"),
         ({"n_power_iter": -1}, "n_power_iter is -1; give an integer of at least 0"),
-        ({"tau": 1.0}, "tau must be from 0 on and below 1"),
+        ({"tau": 1.0}, "tau is 1.0; give a number from 0 below 1"),
     ],
 )
 def test_parameters_that_make_no_sense(options, complaint):

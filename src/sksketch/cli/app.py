@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from sksketch._command import leave_quietly
 from sksketch.cli.printing import echo
 from sksketch.cli.stopping import exit_code, stoppable
-from sksketch.exceptions import StreamExhaustedError
+from sksketch.exceptions import ExplainedError, Option, StreamExhaustedError
 from sksketch.streams.prefetch import is_reading
 
 try:
@@ -25,19 +24,14 @@ else:
 
 USER_MISTAKE = 2
 
-# What the library calls its arguments, and what a user of the command types instead.
-SPELLINGS = [
-    (r"missing='(\w+)' or '(\w+)'", r"--missing \1 or \2"),
-    (r"missing='(\w+)'", r"--missing \1"),
-    (r"one_hot=True and its categories", "--one-hot NAME=A,B"),
-    (r"categories=\{'([^']*)': \[\.\.\.\]\}", r"--one-hot \1=A,B"),
-    (r"columns=\[\.\.\.\]", "--columns"),
-    (r"header=True or False", "--header or --no-header"),
-    (r"format='(\w+)' or another", r"--format \1 or another"),
-    (r"resume=False", "--restart"),
-    (r"solver='(\w+)'", r"--solver \1"),
-    (r"\bn_features\b", "--n-features"),
-]
+# Options whose spelling is not that of the argument, with dashes and its values.
+SPELLINGS: dict[str, Callable[[Option], str]] = {
+    "categories": lambda option: f"--one-hot {next(iter(option.values[0]))}=A,B",
+    "columns": lambda _: "--columns",
+    "one_hot": lambda option: f"--one-hot {option.values[0]}=A,B",
+    "header": lambda _: "--header or --no-header",
+    "resume": lambda _: "--restart",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         return fail(f"not enough memory ({error}); take a smaller sketch, or say --memory")
     except (ValueError, ImportError, StreamExhaustedError) as error:
-        return fail(in_options(str(error)))
+        return fail(in_options(error))
     return code if isinstance(code, int) else 0
 
 
@@ -127,15 +121,25 @@ def _build_app() -> Any:
     return app
 
 
-def in_options(message: str) -> str:
-    """Return a message of the library with the options of the command in it.
+def in_options(error: Exception) -> str:
+    """Return what an error of the library says, with the options of the command in it.
 
-    >>> in_options("rows.csv, line 3: missing value; pass missing='mean' or 'drop'")
-    'rows.csv, line 3: missing value; pass --missing mean or drop'
+    >>> in_options(ExplainedError("missing value; pass ", Option("missing", "mean", "drop")))
+    'missing value; pass --missing mean or drop'
     """
-    for pattern, spelling in SPELLINGS:
-        message = re.sub(pattern, spelling, message)
-    return message
+    return error.spelled(as_option) if isinstance(error, ExplainedError) else str(error)
+
+
+def as_option(option: Option) -> str:
+    """Return an argument as a user of the command types it.
+
+    >>> as_option(Option("n_features"))
+    '--n-features'
+    """
+    if option.name in SPELLINGS:
+        return SPELLINGS[option.name](option)
+    name = f"--{option.name.replace('_', '-')}"
+    return " ".join([name, " or ".join(map(str, option.values))]).rstrip()
 
 
 def fail(message: str) -> int:

@@ -160,7 +160,7 @@ def learn(
     """Let a model that keeps a sketch learn from all rows, and return it."""
     try:
         # What can not be built would otherwise be noticed after the first block was read.
-        model._new_sketch(source.n_features)
+        model.new_sketch(source.n_features)
     except TypeError as error:
         raise typer.BadParameter(str(error)) from None
     if not in_parts(model, source, rows, target, run, spread):

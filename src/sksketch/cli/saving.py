@@ -12,7 +12,7 @@ from typing import IO, Any, NamedTuple
 
 import typer
 
-from sksketch.exceptions import NotMergeableError
+from sksketch.exceptions import NotMergeableError, parts_of
 from sksketch.run.loading import restore
 from sksketch.sketches import Sketch
 from sksketch.state.blame import fitting, using
@@ -61,11 +61,13 @@ def read_merged(paths: Sequence[str | Path]) -> Saved:
 def _with_file(merged: Saved, path: str | Path) -> Saved:
     other = read(path)
     if None not in (merged.names, other.names) and merged.names != other.names:
-        raise NotMergeableError(f"{path}: its columns have other names; sketch the same columns")
+        raise NotMergeableError(
+            "its columns have other names; sketch the same columns", place=str(path)
+        )
     try:
         model = merged.model.merge(other.model)
     except NotMergeableError as error:
-        raise NotMergeableError(f"{path}: {error}") from None
+        raise NotMergeableError(*parts_of(error), place=str(path)) from None
     return Saved(model, merged.names or other.names)
 
 

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.decomposition.streaming_decomposition import StreamingDecomposition
+from sksketch.decomposition.streaming_svd import StreamingSVD
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.models.checks import host_rows
+from sksketch.models.constraints import FLAG
 from sksketch.sketches import Centered, Sketch
 
 
-class StreamingPCA(StreamingDecomposition):
+class StreamingPCA(StreamingSVD):
     """Principal components in one pass, centered in that pass, with an error bound.
 
     Parameters
@@ -67,6 +68,7 @@ class StreamingPCA(StreamingDecomposition):
 
     kind = "streaming-pca"
     _centered = True
+    _constraints = StreamingSVD._constraints | {"whiten": (FLAG,)}
 
     def __init__(
         self,

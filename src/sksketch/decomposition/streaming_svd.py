@@ -2,10 +2,41 @@
 
 from __future__ import annotations
 
-from sksketch.decomposition.streaming_decomposition import StreamingDecomposition
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.extmath import row_norms
+
+from sksketch._typing import Array
+from sksketch.arrays.namespace import cast, like, on_device, precision
+from sksketch.arrays.rows import dense_tiles, times
+from sksketch.arrays.sparse import is_sparse
+from sksketch.decomposition.spectrum import Spectrum, is_fraction, read_spectrum
+from sksketch.models.checks import host_rows
+from sksketch.models.constraints import (
+    NOTHING,
+    SKETCH,
+    SKETCH_KEY,
+    Constraints,
+    number,
+    whole,
+)
+from sksketch.models.runner import is_dask, lazily
+from sksketch.models.sketched import SketchEstimator
+from sksketch.models.tags import preserving_precision
+from sksketch.sketches import Centered, ExactCovariance, FrequentDirections, Sketch, make_sketch
+
+# With so few columns the exact covariance is as fast as any sketch.
+FEW_COLUMNS = 512
+DEFAULT_SKETCH_SIZE = 64
+
+# Sketches that can meet a tolerance: those that grow, and the one without an error.
+GROWING = ("fd", "rfd", "cfd", "pfd", "isvd", "exact")
 
 
-class StreamingSVD(StreamingDecomposition):
+class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):
     """Truncated SVD in one pass, without centering, with an error bound.
 
     Parameters
@@ -42,4 +73,255 @@ class StreamingSVD(StreamingDecomposition):
     """
 
     kind = "streaming-svd"
-    _centered = False
+    # Whether the rows are centered in the same pass.
+    _centered: ClassVar[bool] = False
+    _constraints: ClassVar[Constraints] = {
+        "n_components": (whole(1), number(0.0, 1.0, bounds="()"), NOTHING),
+        "sketch": (SKETCH_KEY, SKETCH),
+        "sketch_size": (whole(1), NOTHING),
+        "tol": (number(0.0, bounds="()"), NOTHING),
+        "max_sketch_size": (whole(1), NOTHING),
+    }
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        sketch: str | Sketch = "auto",
+        sketch_size: int | None = None,
+        tol: float | None = None,
+        max_sketch_size: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.sketch = sketch
+        self.sketch_size = sketch_size
+        self.tol = tol
+        self.max_sketch_size = max_sketch_size
+
+    def new_sketch(self, n_features: int) -> Sketch:
+        """Return an empty sketch for rows of ``n_features`` columns, as the parameters ask."""
+        self._check_params()
+        if isinstance(self.sketch, Sketch):
+            inner = self.sketch.fresh()
+            if isinstance(inner, Centered):
+                inner = inner.sketch
+        else:
+            inner = self._choose(n_features)
+        return Centered(inner) if self._centered else inner
+
+    def _choose(self, n_features: int) -> Sketch:
+        size = self._sketch_size(n_features)
+        options: dict[str, Any] = {}
+        if self.tol is not None:
+            limit = self.max_sketch_size or min(n_features, max(8 * size, int(2 / self.tol)))
+            options = {"tol": self.tol, "max_sketch_size": max(limit, size)}
+        if self.sketch != "auto":
+            if options and self.sketch not in GROWING:
+                raise ValueError(
+                    f"tol needs a sketch that grows, got sketch={self.sketch!r}; "
+                    f"drop tol or choose from {', '.join(map(repr, GROWING))}"
+                )
+            return make_sketch(
+                str(self.sketch), size, **(options if self.sketch != "exact" else {})
+            )
+        if n_features <= FEW_COLUMNS:
+            return ExactCovariance()
+        # Leading directions are what counts here, and this rule follows them most closely.
+        return FrequentDirections(size, rule="half", **options)
+
+    def _sketch_size(self, n_features: int) -> int:
+        if self.sketch_size is not None:
+            return self.sketch_size
+        k = self.n_components
+        if k is None or is_fraction(k):
+            # A fraction of the variance may need any number of components.
+            wanted = DEFAULT_SKETCH_SIZE if k is None else 4 * DEFAULT_SKETCH_SIZE
+        else:
+            # A few rows more than components: the last of them would be poorly known.
+            wanted = int(max(k + 8, min(2 * k, 32)))
+        return min(wanted, n_features)
+
+    def _check_together(self) -> None:
+        k, size = self.n_components, self.sketch_size
+        if k is not None and size is not None and size < k:
+            raise ValueError(
+                f"sketch_size={size} keeps fewer rows than n_components={k}; enlarge it"
+            )
+
+    def _spectrum(self) -> Spectrum:
+        spectrum: Spectrum = self._once(
+            "spectrum",
+            lambda: read_spectrum(self.sketch_, self.n_components, self.certificate_),
+        )
+        return spectrum
+
+    @property
+    def components_(self) -> Array:
+        """Principal directions as rows, most important first, with deterministic signs."""
+        return self._spectrum().components
+
+    @property
+    def n_components_(self) -> int:
+        """Number of components: as asked for, and never more than columns."""
+        return len(self._spectrum().components)
+
+    @property
+    def explained_variance_(self) -> Array:
+        """Variance of the rows along each component: an estimate in its certified interval."""
+        return self._spectrum().variances
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """The same as fractions of the total variance, which is known to rounding."""
+        return self._spectrum().ratios
+
+    @property
+    def singular_values_(self) -> Array:
+        """Norms of the rows' coordinates along each component."""
+        return self._spectrum().singular_values
+
+    @property
+    def noise_variance_(self) -> float:
+        """Average variance of the directions left out, of as many as rows or columns allow."""
+        return self._spectrum().noise
+
+    @property
+    def target_met_(self) -> bool:
+        """Whether the certified error is within ``tol``, and the variance asked for is certain.
+
+        With a fraction as ``n_components`` this also says whether the components found
+        certainly hold that fraction: the lower end of ``certificate_.captured_energy``.
+        """
+        certificate = self.certificate_
+        met = self.tol is None or certificate.relative_error <= self.tol
+        k = self.n_components
+        if k is not None and is_fraction(k):
+            found = min(self.n_components_, len(certificate.captured_energy))
+            certain = certificate.captured_energy[found - 1, 0] if found else 0.0
+            met = met and bool(certain >= k)
+        return bool(met)
+
+    def _offset(self) -> Array | None:
+        """Return the mean to remove, if any."""
+        return None
+
+    def _scales(self) -> Array | None:
+        """Return factors for the scores, if they are to be scaled."""
+        return None
+
+    def transform(self, X: Any) -> Any:
+        """Return the coordinates of the rows along the components.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
+            Rows; sparse ones are never made dense.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            For dask's rows one of dask, which is computed when it is needed.
+        """
+        if is_dask(X):
+            return lazily(self, "transform", X)
+        rows = self._rows(X)
+        scores = scores_of(rows, self.components_, self._offset())
+        if (scales := self._scales()) is not None:
+            scores = scores * like(scales, scores, precision(scores))
+        return cast(scores, precision(rows))
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return rows with the given coordinates.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Coordinates, as `transform` returns them.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
+        self._require_fitted()
+        scores = X if on_device(X) else np.asarray(X)
+        if scores.ndim != 2 or scores.shape[1] != self.n_components_:
+            raise ValueError(
+                f"got coordinates of shape {scores.shape}, expected (n, {self.n_components_}); "
+                "pass what transform returned"
+            )
+        if (scales := self._scales()) is not None:
+            scores = scores / like(scales, scores)
+        rows = times(scores, self.components_)
+        offset = self._offset()
+        return rows if offset is None else rows + like(offset, rows)
+
+    def reconstruction_error(self, X: Any) -> Array:
+        """Return the squared distance of each row from its projection on the components.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self._scores_and_rest(host_rows(X))[1]
+
+    def _scores_and_rest(self, X: Any) -> tuple[Array, Array]:
+        """Return scores in float64, and the squared distance of each row from its projection."""
+        rows, V, offset = self._rows(X), self.components_, self._offset()
+        if sp.issparse(rows):
+            return _sparse_scores_and_rest(rows.astype(np.float64), V, offset)
+        scores, rest = np.empty((len(rows), len(V))), np.empty(len(rows))
+        start = 0
+        for tile in dense_tiles(rows, np.dtype(np.float64)):
+            part = slice(start, start + len(tile))
+            # The mean first: differences of large squares would have no digits left.
+            around = tile if offset is None else tile - offset
+            scores[part] = around @ V.T
+            outside = around - scores[part] @ V
+            rest[part] = np.vecdot(outside, outside)
+            start = part.stop
+        return scores, rest
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        return preserving_precision(super().__sklearn_tags__())
+
+
+def scores_of(rows: Any, V: Array, offset: Array | None) -> Any:
+    """Return the coordinates of rows, wherever they are, along the rows of V.
+
+    Dense rows are moved before they are multiplied: far from zero, what a product leaves of their
+    differences is rounding.
+    """
+    if offset is None:
+        return times(rows, cast(V, precision(rows)).T)
+    if is_sparse(rows):
+        scores = times(rows, V.T)
+        return scores - like(offset @ V.T, scores, precision(scores))
+    if on_device(rows):
+        around = cast(cast(rows, np.float64) - like(offset, rows), precision(rows))
+        return times(around, V.T)
+    narrow = cast(V, precision(rows)).T
+    scores = np.empty((len(rows), len(V)), precision(rows))
+    start = 0
+    for tile in dense_tiles(rows, precision(rows)):
+        around = (tile - offset).astype(precision(rows), copy=False)
+        scores[start : start + len(tile)] = around @ narrow
+        start += len(tile)
+    return scores
+
+
+def _sparse_scores_and_rest(rows: Any, V: Array, offset: Array | None) -> tuple[Array, Array]:
+    """Return both for sparse rows, which can not be moved."""
+    scores, norms = np.asarray(rows @ V.T), row_norms(rows, squared=True)
+    if offset is not None:
+        norms = norms - 2 * np.asarray(rows @ offset).ravel() + offset @ offset
+        scores = scores - offset @ V.T
+    return scores, np.maximum(norms - np.vecdot(scores, scores), 0.0)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import like, namespace, to_numpy
-from sksketch.arrays.rows import without_traps
+from sksketch.state.rows import pack_rows, unpack_rows
 
 
 class Waiting:
@@ -17,6 +16,7 @@ class Waiting:
 
     Examples
     --------
+    >>> import numpy as np
     >>> waiting = Waiting()
     >>> waiting.add(np.arange(3)[:, None])
     >>> waiting.add(np.arange(3, 5)[:, None])
@@ -61,11 +61,7 @@ class Waiting:
             return {}
         found: dict[str, Array] = {}
         for i, X in enumerate(self.all()):
-            if sp.issparse(X):
-                found |= {f"{i}.data": X.data, f"{i}.indices": X.indices, f"{i}.indptr": X.indptr}
-                found[f"{i}.shape"] = np.array(X.shape)
-            else:
-                found[f"{i}.dense"] = to_numpy(X)
+            found |= {f"{i}.{name}": array for name, array in pack_rows(X).items()}
         return found
 
     @classmethod
@@ -78,16 +74,13 @@ class Waiting:
     @classmethod
     def of(cls, arrays: dict[str, Array]) -> Waiting:
         """Build it again from what `arrays` gave."""
-        waiting, rows = cls(), []
-        for i in sorted({int(name.partition(".")[0]) for name in arrays}):
-            if f"{i}.dense" in arrays:
-                rows.append(arrays[f"{i}.dense"])
-            else:
-                parts = tuple(arrays[f"{i}.{name}"] for name in ("data", "indices", "indptr"))
-                shape = tuple(arrays[f"{i}.shape"].tolist())
-                rows.append(without_traps(sp.csr_array(parts, shape=shape)))
-        if rows:
-            waiting.add(*rows)
+        waiting = cls()
+        views: dict[int, dict[str, Array]] = {}
+        for name, array in arrays.items():
+            number, _, part = name.partition(".")
+            views.setdefault(int(number), {})[part] = array
+        if views:
+            waiting.add(*(unpack_rows(views[i]) for i in sorted(views)))
         return waiting
 
 

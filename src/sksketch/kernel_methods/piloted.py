@@ -1,191 +1,163 @@
-"""Kernel estimators that learn from a stream, once its first rows have told how."""
+"""Learning from a stream whose first rows, a pilot, say how."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sksketch.arrays.namespace import to_numpy
 from sksketch.exceptions import NotMergeableError
 from sksketch.kernel_methods.batching import Waiting
-from sksketch.kernel_methods.kernel_estimator import KernelEstimator
-from sksketch.models.checks import seed_of
-from sksketch.models.lazy import LazyAnswers
 from sksketch.state.persistence import State
 
 EMBEDDED_ROWS = 400
+NOT_YET = "both must have seen {} rows or called fit to be merged"
 
 
-class PilotedEstimator(LazyAnswers, KernelEstimator):
-    """Rows of one or two views wait for a pilot; a solver chosen by it learns from the rest."""
+class Planned(NamedTuple):
+    """A solver for some rows, and why it was chosen."""
 
-    _fitted = "n_samples_seen_"
-    _pilot_rows: ClassVar[int]
-    # Solvers by their names, for saved files.
-    _solvers: ClassVar[dict[str, Any]]
-    n_samples_seen_: int
-    _solver: Any
-    # Of the solver; while rows wait there is none, whatever a look at them would choose.
-    _plan: str | None
+    solver: Any
+    plan: str
 
-    @abstractmethod
-    def _check_params(self) -> None:
-        """Refuse parameters that mean nothing."""
 
-    @abstractmethod
-    def _checked_views(self, views: tuple[Any, ...], *, reset: bool) -> tuple[Any, ...]:
-        """Return checked rows of every view."""
+class Found(NamedTuple):
+    """What a solver has found, its name, and why it was chosen."""
 
-    @abstractmethod
-    def _planned(self, pilot: tuple[Any, ...], n_rows: int | None) -> Any:
-        """Return the solver to use, by pilot rows; of ``n_rows`` in all, where that is known."""
+    solver: str
+    plan: str
+    functions: Any
 
-    def _start(self, *views: Any) -> tuple[Any, ...]:
-        """Begin with nothing learned; return checked rows."""
-        self._check_params()
-        rows = self._checked_views(views, reset=True)
-        self._seed = seed_of(self.random_state)
+
+class PilotedLearner:
+    """Rows of one or two views wait for a pilot; a solver chosen by it learns from the rest.
+
+    Parameters
+    ----------
+    pilot_rows : int
+        Rows that the choice is made by.
+    seed : int
+        Of features and samples.
+    chosen : Planned, optional
+        The solver, where it has been chosen already.
+    n_rows : int, default=0
+        Rows that it has learned from.
+    """
+
+    def __init__(
+        self, pilot_rows: int, seed: int, chosen: Planned | None = None, n_rows: int = 0
+    ) -> None:
+        self.pilot_rows = pilot_rows
+        self.seed = seed
+        self.chosen = chosen
+        self.n_rows = n_rows
         self._waiting = Waiting()
-        self._solver = self._plan = None
-        self.__dict__.pop("embedding_sample_", None)
-        self._answers = {}
-        self.n_samples_seen_ = 0
-        return rows
 
-    def _enough(self, n_rows: int, least: int) -> None:
-        if n_rows < least:
-            raise ValueError(
-                f"n_components={self.n_components} needs more than the {n_rows} sample(s) given; "
-                "ask for fewer, or give more rows"
-            )
+    def with_solver(self, chosen: Planned, n_rows: int = 0) -> PilotedLearner:
+        """Return one with the same seed and a solver that has been chosen."""
+        return PilotedLearner(self.pilot_rows, self.seed, chosen, n_rows)
 
-    def _go_on(self, *views: Any) -> None:
-        """Learn from one more block of rows."""
-        first = not hasattr(self, "n_samples_seen_")
-        with self._or_as_before():
-            rows = self._start(*views) if first else self._checked_views(views, reset=False)
-            if self._solver is not None:
-                self._solver.learn(*rows)
-            else:
-                self._waiting.add(*rows)
-                if len(self._waiting) >= self._pilot_rows:
-                    self._begin_stream(Waiting.of_rows(*self._waiting.all()))
-            self.n_samples_seen_ += self._n_new(rows[0].shape[0])
-            self._answers = {}
-            self.__dict__.pop("embedding_sample_", None)
+    def for_shard(self, index: int, n_shards: int) -> PilotedLearner:
+        """Return an empty one with the same solver, for one of many parts of the rows."""
+        assert self.chosen is not None
+        solver, plan = self.chosen
+        return self.with_solver(Planned(solver.for_shard(index, n_shards), plan))
 
-    def _n_new(self, n_rows: int) -> int:
-        """Return how many of so many rows come for the first time."""
-        return n_rows
+    def learn(
+        self,
+        views: tuple[Any, ...],
+        choose: Callable[[tuple[Any, ...]], Planned],
+        *,
+        again: bool = False,
+    ) -> None:
+        """Learn from one more block of rows.
 
-    def _begin_stream(self, waiting: Waiting) -> None:
-        pilot = waiting.take(self._pilot_rows)
-        solver = self._planned(pilot, None)
-        solver.begin(*pilot)
+        Parameters
+        ----------
+        views : tuple of rows
+            One of each view.
+        choose : callable
+            Makes a solver of the pilot.
+        again : bool, default=False
+            Whether the rows have come, and were counted, before.
+        """
+        self._take(views, choose)
+        self.n_rows += 0 if again else views[0].shape[0]
+
+    def _take(self, views: tuple[Any, ...], choose: Callable[[tuple[Any, ...]], Planned]) -> None:
+        if self.chosen is not None:
+            self.chosen.solver.learn(*views)
+            return
+        self._waiting.add(*views)
+        if len(self._waiting) < self.pilot_rows:
+            return
+        waiting = Waiting.of_rows(*self._waiting.all())
+        pilot = waiting.take(self.pilot_rows)
+        chosen = choose(pilot)
+        chosen.solver.begin(*pilot)
         if len(waiting):
-            solver.learn(*waiting.all())
-        self._solver, self._waiting = solver, Waiting()
+            chosen.solver.learn(*waiting.all())
+        self.chosen, self._waiting = chosen, Waiting()
 
-    def _found(self) -> Any:
-        """Return what the solver has found, computed once after each update."""
-        self._require()
-        answers = self._answers
-        if "found" not in answers:
-            solver, plan = self._solver, self._plan
-            if solver is None:
-                # Fewer rows than a pilot have come: they are all there is to learn from.
-                params = self.get_params(deep=False) | {"random_state": self._seed}
-                trial: Any = type(self)(**params)
-                trial.fit(*self._waiting.all())
-                solver, plan = trial._solver, trial._plan
-            answers["solver"] = getattr(solver, "solver", solver.name)
-            answers["plan"] = plan
-            answers["found"] = solver.functions()
-        return answers["found"]
+    def found(self, fit: Callable[[tuple[Any, ...]], Planned]) -> Found:
+        """Return what was found; ``fit`` solves for all rows while they are fewer than a pilot."""
+        solver, plan = fit(self._waiting.all()) if self.chosen is None else self.chosen
+        return Found(getattr(solver, "solver", solver.name), plan, solver.functions())
 
-    @property
-    def solver_(self) -> str:
-        """The solver used."""
-        self._found()
-        return str(self._answers["solver"])
-
-    @property
-    def plan_(self) -> str:
-        """What was chosen, and why."""
-        self._found()
-        return str(self._answers["plan"])
-
-    def keep_embedding(self, *views: Any) -> Self:
-        """Keep the components of some rows, for the pictures of a report.
-
-        `fit` does so by itself; after a stream the rows have gone.
-
-        Parameters
-        ----------
-        *views : arrays
-            Rows, of both views if there are two; the first 400 are taken.
-
-        Returns
-        -------
-        self
-        """
-        found = self.transform(*(view[:EMBEDDED_ROWS] for view in views))
-        self._keep(*(found if isinstance(found, tuple) else (found,)))
-        return self
-
-    def _keep(self, *scores: Any) -> None:
-        self.embedding_sample_ = tuple(to_numpy(part).astype(np.float32) for part in scores)
-
-    @abstractmethod
-    def transform(self, *views: Any) -> Any:
-        """Return the components of rows."""
-
-    def merge(self, other: Self) -> Self:
-        """Add what another one has learned from other rows, if the solver can.
-
-        Parameters
-        ----------
-        other : estimator of the same class
-            With the same features: give both the same seed, numbers as ``bandwidth`` and, if
-            landmarks are used, the same rows as ``landmarks``. It is left as it was.
-
-        Returns
-        -------
-        self
-        """
-        for one in (self, other):
-            if one.__dict__.get("_solver") is None:
-                raise NotMergeableError(
-                    f"both must have seen {self._pilot_rows} rows or called fit to be merged"
-                )
-        if type(self._solver) is not type(other._solver):
+    def merge(self, other: PilotedLearner) -> None:
+        """Add what another one has learned from other rows, if the solver can."""
+        if self.chosen is None or other.chosen is None:
+            raise NotMergeableError(NOT_YET.format(self.pilot_rows))
+        mine, theirs = self.chosen.solver, other.chosen.solver
+        if type(mine) is not type(theirs):
             raise NotMergeableError("the two were learned by different solvers; name one for both")
-        self._solver.merge(other._solver)
-        self.n_samples_seen_ += other.n_samples_seen_
-        self._answers = {}
-        return self
+        mine.merge(theirs)
+        self.n_rows += other.n_rows
 
-    def _learned(self, state: State) -> State:
-        facts = {
-            "seed": self._seed,
-            "n_samples_seen": self.n_samples_seen_,
-            "plan": self._plan,
-        }
+    def stored(self, state: State) -> State:
+        """Return a state with all of it stored in it."""
         arrays = {f"waiting.{k}": v for k, v in self._waiting.arrays().items()}
-        for i, scores in enumerate(self.__dict__.get("embedding_sample_", ())):
-            arrays[f"embedding.{i}"] = scores
+        plan = None if self.chosen is None else self.chosen.plan
+        facts = {"seed": self.seed, "n_samples_seen": self.n_rows, "plan": plan}
         state = state.with_more(facts, arrays)
-        return state if self._solver is None else state.with_inner("solver", self._solver.state())
+        if self.chosen is None:
+            return state
+        return state.with_inner("solver", self.chosen.solver.state())
 
-    def _recall(self, state: State) -> None:
+    @classmethod
+    def of(cls, state: State, pilot_rows: int, solvers: Mapping[str, Any]) -> PilotedLearner:
+        """Build it again from what `stored` gave; ``solvers`` are those that a file may name."""
         meta: Any = state.meta
-        self._seed, self.n_samples_seen_ = meta["seed"], meta["n_samples_seen"]
-        self._waiting, self._answers = Waiting.of(state.behind("waiting.")), {}
-        self._solver = self._plan = None
-        if sample := state.behind("embedding."):
-            self.embedding_sample_ = tuple(sample[str(i)] for i in range(len(sample)))
+        learner = cls(pilot_rows, meta["seed"], n_rows=meta["n_samples_seen"])
+        learner._waiting = Waiting.of(state.behind("waiting."))
         if "solver.kind" in meta:
-            self._plan = meta["plan"]
-            self._solver = self._solvers[meta["solver.kind"]].from_state(state.inner("solver"))
+            solver = solvers[meta["solver.kind"]].from_state(state.inner("solver"))
+            learner.chosen = Planned(solver, meta["plan"])
+        return learner
+
+
+def embedding_of(*scores: Any) -> tuple[Any, ...]:
+    """Return components of some rows as a report keeps them, in single precision."""
+    return tuple(to_numpy(part).astype(np.float32) for part in scores)
+
+
+def with_embedding(state: State, embedding: tuple[Any, ...]) -> State:
+    """Return a state with the components of some rows stored in it."""
+    return state.with_more({}, {f"embedding.{i}": scores for i, scores in enumerate(embedding)})
+
+
+def stored_embedding(state: State) -> tuple[Any, ...]:
+    """Return what `with_embedding` has stored; empty if there was nothing."""
+    sample = state.behind("embedding.")
+    return tuple(sample[str(i)] for i in range(len(sample)))
+
+
+def check_enough(n_components: int, n_rows: int, least: int) -> None:
+    """Refuse fewer rows than components can be found in."""
+    if n_rows < least:
+        raise ValueError(
+            f"n_components={n_components} needs more than the {n_rows} sample(s) given; "
+            "ask for fewer, or give more rows"
+        )

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
 from sksketch.kernel_methods.feature_maps import load_features
-from sksketch.kernel_methods.kernel_estimator import KernelTransformer
-from sksketch.models.checks import check_whole, seed_of
+from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, fitted_features, kernel_rows
+from sksketch.models.base import Estimator, or_as_before
+from sksketch.models.constraints import FLAG, whole
+from sksketch.models.parameters import seed_of
+from sksketch.models.tags import preserving_precision
 from sksketch.state.persistence import State
 
 
-class RandomFeatures(KernelTransformer):
+class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Columns whose inner products are the values of a kernel, up to 1/sqrt(n_random_features).
 
     A feature is a function of the seed and its number alone: it is made again whenever it is
@@ -75,6 +80,11 @@ class RandomFeatures(KernelTransformer):
 
     kind = "random-features-transformer"
     _fitted = "features_"
+    _constraints = KERNEL_CONSTRAINTS | {
+        "pairs": (FLAG,),
+        "feature_batch": (whole(1),),
+        "cache_features": (FLAG,),
+    }
 
     def __init__(
         self,
@@ -113,12 +123,11 @@ class RandomFeatures(KernelTransformer):
         -------
         self
         """
-        check_whole("n_random_features", self.n_random_features, 1)
-        check_whole("feature_batch", self.feature_batch, 1)
-        with self._or_as_before():
-            rows = self._checked(X, reset=True)
-            seed = seed_of(self.random_state)
-            self.features_ = self._new_features(rows, seed, landmarks=self.landmarks)
+        self._check_params()
+        with or_as_before(self):
+            rows = kernel_rows(self, X, reset=True)
+            params, seed = self.get_params(deep=False), seed_of(self.random_state)
+            self.features_ = fitted_features(params, rows, seed, landmarks=self.landmarks)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -135,7 +144,7 @@ class RandomFeatures(KernelTransformer):
         """
         if not hasattr(self, "features_"):
             return self.fit(X)
-        self._checked(X, reset=False)
+        kernel_rows(self, X, reset=False)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -149,8 +158,8 @@ class RandomFeatures(KernelTransformer):
         -------
         array of shape (n_samples, n_features_out_)
         """
-        self._require()
-        rows = self._checked(X, reset=False)
+        self._require_fitted()
+        rows = kernel_rows(self, X, reset=False)
         return self.features_.transform(rows)
 
     @property
@@ -166,6 +175,9 @@ class RandomFeatures(KernelTransformer):
     @property
     def _n_features_out(self) -> int:
         return self.features_.n_columns
+
+    def __sklearn_tags__(self) -> Any:
+        return preserving_precision(super().__sklearn_tags__())
 
     def _learned(self, state: State) -> State:
         return state.with_inner("features", self.features_.state())

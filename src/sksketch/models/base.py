@@ -1,9 +1,11 @@
-"""What the sketch-backed estimators share: taking rows in, merging, saving, lazy read-outs."""
+"""The one base of all estimators: parameters to a state and back, names, roll-back, callbacks."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,138 +15,131 @@ from sklearn.utils.validation import check_is_fitted
 
 from sksketch._typing import Array, PathLike
 from sksketch.exceptions import NotMergeableError
-from sksketch.models.callbacks import Callbacks, CallbackSupport
-from sksketch.models.checks import check_ageless, checked_rows
-from sksketch.models.lazy import LazyAnswers
-from sksketch.models.runner import fit_dask, is_dask
-from sksketch.sketches import Certificate, Sketch, load_sketch
-from sksketch.state.guard import Guarded
+from sksketch.models import scikit_learn
+from sksketch.models.constraints import Constraints, check_parameters
+from sksketch.models.parameters import parameters_of, with_parameters
+from sksketch.sketches import Sketch
+from sksketch.state.guard import own, put_doors, shallow_copy
 from sksketch.state.persistence import State, write_state
 
-_COLUMNS = ("n_features_in_", "feature_names_in_")
 
+@put_doors
+class Estimator(BaseEstimator, ABC):
+    """What every estimator is, beside its own work.
 
-class SketchEstimator(Guarded, LazyAnswers, CallbackSupport, BaseEstimator, ABC):
-    """An estimator that owns one sketch; everything else is read from it on demand."""
+    A subclass names its ``kind``, the attribute that only a fitted one has (``_fitted``) and what
+    its parameters may be (``_constraints``); `_learned` and `_recall` save and bring back what it
+    has learned. Answers that are read from that are computed `_once`.
+    """
 
     kind: ClassVar[str]
-    version: ClassVar[int] = 1
-    # Parameters that are lists of numbers.
-    _array_params: ClassVar[tuple[str, ...]] = ()
-    sketch_: Sketch
+    version: ClassVar[int] = 2
+    _fitted: ClassVar[str]
+    _constraints: ClassVar[Constraints]
+    # Where rows are learned one by one, the limit of threads is set where BLAS is called.
+    _learns_with_blas: ClassVar[bool] = True
     n_features_in_: int
     feature_names_in_: Array
-    # Number of this part and of all parts, while parts of a table are learned apart.
-    _shard: tuple[int, int] | None = None
+    _answers: dict[str, Any]
 
-    @abstractmethod
-    def _new_sketch(self, n_features: int) -> Sketch:
-        """Return an empty sketch for that many columns, from the parameters."""
+    def __init_subclass__(cls, **options: Any) -> None:
+        put_doors(cls)
+        super().__init_subclass__(**options)
 
-    def _shard_template(self) -> Self:
-        """Return an unfitted copy for parts of the rows."""
-        params = self.get_params(deep=False)
-        for value in params.values():
-            if isinstance(value, Sketch):
-                check_ageless(value)
-        return type(self)(**params)
+    def __setstate__(self, state: Any) -> None:
+        # A buffer beside the pickle, or a map of its file, belongs to others as well.
+        super().__setstate__(own(state, {}))
 
-    def _for_shard(self, index: int, n_shards: int) -> Self:
-        """Return a copy of the template for one of many parts of the rows."""
-        twin = type(self)(**self.get_params(deep=False))
-        twin._shard = (index, n_shards)
-        return twin
+    def __copy__(self) -> Self:
+        return shallow_copy(self)
 
-    def _compact(self) -> None:
-        """Shrink what waits, before the state travels."""
-        self.sketch_.compact()
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from all rows of ``X``, forgetting what was learned before.
+    # Parameters
+
+    def _check_params(self) -> None:
+        """Refuse parameters that mean nothing, each by itself and together."""
+        check_parameters(self.get_params(deep=False), self._constraints)
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Refuse parameters that make no sense beside each other."""
+
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Set the callbacks that are called for every fit, and for every block of `fit_stream`.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
-            Rows; those of dask are learned where they lie, see `fit_dask`.
-        y : ignored
-            Present for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_samples,), optional
-            Each row counts as so many copies of itself.
+        *callbacks : callbacks of scikit-learn
+            Such as ``sklearn.callback.ProgressBar()``; none removes those that were set.
 
         Returns
         -------
         self
         """
-        if is_dask(X):
-            return fit_dask(self, X, y, sample_weight)
-        columns = {name: vars(self)[name] for name in _COLUMNS if name in vars(self)}
-        try:
-            rows, targets = self._checked(X, y, reset=True)
-            self._check_enough(rows)
-            if sample_weight is not None and not np.asarray(sample_weight).any():
-                raise ValueError("all sample weights are zero, expected some rows to count")
-            with Callbacks(self).running("fit"):
-                self._update(self._new_sketch(rows.shape[1]), rows, targets, sample_weight)
-        except BaseException:
-            # The former fit stands, so its columns must stand as well.
-            for name in _COLUMNS:
-                self.__dict__.pop(name, None)
-            self.__dict__.update(columns)
-            raise
+        scikit_learn.set_callbacks(self, *callbacks)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Go on learning from one more block of rows, of any size.
+    # Answers
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : ignored
-            Present for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_samples,), optional
-            Each row counts as so many copies of itself.
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Answers are read with the parameters as they are. Without this, what they are after
+        # `set_params` would depend on whether somebody had looked before.
+        if name[0] != "_" and name[-1] != "_" and "_answers" in self.__dict__:
+            self.__dict__["_answers"] = {}
+        super().__setattr__(name, value)
+
+    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Compute an answer at its first read after an update, and remember it."""
+        if self._fitted not in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r} before fit"
+            )
+        # Those of now: what another thread learns meanwhile begins new ones.
+        answers = self._answers
+        if name not in answers:
+            answers[name] = compute()
+        return answers[name]
+
+    def _require_fitted(self) -> None:
+        check_is_fitted(self, self._fitted)
+
+    # Parts of the rows
+
+    def shard_template(self) -> Self:
+        """Return an unfitted copy for parts of the rows, or say why they cannot be merged.
 
         Returns
         -------
-        self
+        estimator
+            With a fixed seed, which all parts share.
         """
-        first = not hasattr(self, "sketch_")
-        if is_dask(X):
-            if first:
-                return fit_dask(self, X, y, sample_weight)
-            return self.merge(fit_dask(self._shard_template(), X, y, sample_weight))
-        rows, targets = self._checked(X, y, reset=first)
-        sketch = self._begun(rows.shape[1]) if first else self.sketch_
-        self._update(sketch, rows, targets, sample_weight)
-        return self
+        raise NotMergeableError(
+            f"{type(self).__name__} can not learn parts of the rows apart; use fit_stream, which "
+            "takes one part after the other"
+        )
 
-    def _begun(self, n_features: int) -> Sketch:
-        """Return an empty sketch, for this part of the rows if they are in parts."""
-        sketch = self._new_sketch(n_features)
-        return sketch if self._shard is None else sketch.for_shard(*self._shard)
+    def for_shard(self, index: int, n_shards: int) -> Self:
+        """Return a copy of this template for one of many parts of the rows.
 
-    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
-        """Return rows and, where they are used, targets, as arrays."""
-        # The sketch checks for NaN and infinity itself, in the pass that it needs anyway.
-        return checked_rows(self, self._placed(X), reset=reset, all_finite=False), None
+        Parameters
+        ----------
+        index : int
+            Number of the part, from 0 on.
+        n_shards : int
+            Parts in all.
 
-    def _placed(self, X: Any) -> Any:
-        """Return rows where they are to be worked on: where they are."""
-        return X
+        Returns
+        -------
+        estimator
+        """
+        return self.shard_template()
 
-    def _rows(self, X: Any) -> Any:
-        """Return rows for a fitted model, checked in full."""
-        check_is_fitted(self, "sketch_")
-        return checked_rows(self, self._placed(X), reset=False)
-
-    def _check_enough(self, rows: Any) -> None:
-        """Refuse rows that ``fit`` can not learn from at all."""
-
-    def _update(self, sketch: Sketch, rows: Any, targets: Any, sample_weight: Any) -> None:
-        sketch.update(rows, weights=sample_weight)
-        self.sketch_ = sketch
-        self._answers = {}
+    def compact(self) -> None:
+        """Make the state small, before it travels."""
 
     def merge(self, other: Self) -> Self:
         """Add what another estimator has learned from other rows of the same columns.
@@ -158,17 +153,26 @@ class SketchEstimator(Guarded, LazyAnswers, CallbackSupport, BaseEstimator, ABC)
         -------
         self
         """
-        check_is_fitted(other, "sketch_")
+        self._check_alike(other)
+        with or_as_before(self):
+            self._absorb(other)
+            self._answers = {}
+        return self
+
+    def _absorb(self, other: Self) -> None:
+        """Add what another one of the same class and columns has learned."""
+        raise NotMergeableError(
+            f"{type(self).__name__} can not be merged; learn from the rows of both in one run"
+        )
+
+    def _check_alike(self, other: Any) -> None:
+        """Refuse to merge what is of another class, not fitted, or of other columns."""
+        check_is_fitted(other, self._fitted)
         if type(other) is not type(self):
             raise NotMergeableError(
                 f"cannot merge a {type(other).__name__} into a {type(self).__name__}; "
                 "fit both as the same kind of estimator"
             )
-        if not hasattr(self, "sketch_"):
-            self.sketch_ = other.sketch_.fresh()
-            self.n_features_in_ = other.n_features_in_
-            if hasattr(other, "feature_names_in_"):
-                self.feature_names_in_ = other.feature_names_in_
         names = getattr(self, "feature_names_in_", None)
         theirs = getattr(other, "feature_names_in_", None)
         if names is not None and theirs is not None and list(names) != list(theirs):
@@ -176,80 +180,114 @@ class SketchEstimator(Guarded, LazyAnswers, CallbackSupport, BaseEstimator, ABC)
                 f"cannot merge estimators of the columns {list(names)[:5]} and "
                 f"{list(theirs)[:5]}; fit both on the same columns in the same order"
             )
-        self.sketch_.merge(other.sketch_)
-        self._answers = {}
-        return self
 
-    def _once(self, name: str, compute: Any) -> Any:
-        """Compute an answer at its first read after an update, and remember it."""
-        if "sketch_" not in self.__dict__:
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r} before fit"
-            )
-        # Those of now: what another thread learns meanwhile begins new ones.
-        answers = self._answers
-        if name not in answers:
-            answers[name] = compute()
-        return answers[name]
+    def _take_columns(self, n_features: int, names: Any = None) -> None:
+        """Take over the number of columns and, where they have some, their names."""
+        self.n_features_in_ = n_features
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
 
-    @property
-    def n_samples_seen_(self) -> int:
-        """Rows learned from."""
-        return int(self._once("n_samples_seen_", lambda: self.sketch_.n_rows_seen))
-
-    @property
-    def certificate_(self) -> Certificate:
-        """What is certain about the rows, with its error bounds; print it."""
-        certificate: Certificate = self._once("certificate_", lambda: self.sketch_.certificate())
-        return certificate
-
-    @property
-    def plan_(self) -> str:
-        """One sentence: how the rows are remembered, why, and in how much memory."""
-        return str(self._once("plan_", lambda: self.sketch_.plan()))
+    # Saving
 
     def save(self, path: PathLike) -> None:
-        """Write the fitted estimator to one file, atomically; `sksketch.load` reads it."""
-        check_is_fitted(self, "sketch_")
+        """Write the fitted estimator to one file, atomically; `sksketch.load` reads it.
+
+        Parameters
+        ----------
+        path : path
+            Where to; a file that is there is replaced.
+        """
         write_state(self.state(), path)
 
     def state(self) -> State:
-        """Return the parameters and the sketch's state, as plain data."""
-        if not hasattr(self, "sketch_"):
+        """Return the parameters and all that was learned, as plain data.
+
+        Returns
+        -------
+        State
+        """
+        if not hasattr(self, self._fitted):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        params = self.get_params(deep=False)
-        arrays = {name: np.asarray(params.pop(name), np.float64) for name in self._array_params}
-        meta = {f"param.{k}": v for k, v in params.items() if not isinstance(v, Sketch)}
-        meta["n_features_in"] = self.n_features_in_
+        facts: dict[str, Any] = {"n_features_in": self.n_features_in_}
         if hasattr(self, "feature_names_in_"):
-            meta["feature_names"] = json.dumps(list(self.feature_names_in_))
-        state = State(self.kind, self.version, meta, arrays)
-        state = state.with_inner("sketch", self.sketch_.state())
-        for name, value in params.items():
-            if isinstance(value, Sketch):
-                state = state.with_inner(f"template_{name}", value.fresh().state())
-        return state
+            facts["feature_names"] = json.dumps(list(self.feature_names_in_))
+        state = State(self.kind, self.version, facts, {})
+        return self._learned(with_parameters(state, self._saved_params()))
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build the estimator that ``state`` was taken from."""
+        """Build the estimator that ``state`` was taken from.
+
+        Parameters
+        ----------
+        state : State
+            Of this or an earlier release.
+
+        Returns
+        -------
+        estimator
+        """
         state.require(cls.version)
-        meta: Any = state.meta
-        params = {
-            name.removeprefix("param."): value
-            for name, value in meta.items()
-            if name.startswith("param.")
-        }
-        # A sketch given as a parameter was stored beside the others, empty.
-        for name in cls().get_params(deep=False):
-            if f"template_{name}.kind" in meta:
-                params[name] = load_sketch(state.inner(f"template_{name}"))
-        params |= {name: state.arrays[name].tolist() for name in cls._array_params}
-        estimator = cls(**params)
-        estimator.sketch_ = load_sketch(state.inner("sketch"))
-        estimator.n_features_in_ = meta["n_features_in"]
-        if "feature_names" in meta:
-            names = json.loads(meta["feature_names"])
-            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        estimator = cls(**parameters_of(state))
+        names = state.meta.get("feature_names")
+        n_features = state.count("n_features_in")
+        estimator._take_columns(n_features, None if names is None else json.loads(str(names)))
         estimator._answers = {}
+        estimator._recall(state)
         return estimator
+
+    def _saved_params(self) -> dict[str, Any]:
+        """Return the parameters that a file has; a generator is saved as a seed."""
+        params: dict[str, Any] = self.get_params(deep=False)
+        return params
+
+    @abstractmethod
+    def _learned(self, state: State) -> State:
+        """Return ``state`` with all that was learned stored in it."""
+
+    @abstractmethod
+    def _recall(self, state: State) -> None:
+        """Take back what `_learned` has stored."""
+
+
+@contextmanager
+def or_as_before(estimator: Any, undo: Iterable[Callable[[], None]] = ()) -> Iterator[None]:
+    """Bring back what an estimator had learned before if the body fails.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its attributes are put back; what they hold is expected to be replaced, not changed.
+    undo : callables
+        Called after a failure, for what is changed in place all the same.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        for step in undo:
+            step()
+        raise
+
+
+def forget(model: Any) -> None:
+    """Bring an estimator back to its parameters and settings, and a sketch to nothing."""
+    kept = _parameters(model)
+    # The number of a part is no more learned than a parameter.
+    settings = (*scikit_learn.SETTINGS, "_shard")
+    for name in list(vars(model)):
+        if name not in kept and not name.startswith(settings):
+            delattr(model, name)
+
+
+def put(restored: Any, model: Any) -> None:
+    """Give ``model`` everything that ``restored`` has, except parameters: it has those."""
+    kept = _parameters(model)
+    forget(model)
+    vars(model).update({k: v for k, v in vars(restored).items() if k not in kept})
+
+
+def _parameters(model: Any) -> set[str]:
+    return set() if isinstance(model, Sketch) else set(model.get_params(deep=False))

@@ -1,16 +1,12 @@
-"""Parameters of estimators: what they may be, and as text for a saved file."""
+"""Rows on their way into an estimator: checked once, laid out, on the host where needed."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from sksketch.arrays.device_sparse import is_sparse_on_device
@@ -84,61 +80,16 @@ def checked_on_device(X: Any, *, all_finite: bool = True) -> Any:
     return rows
 
 
+def checked_array(X: Any, name: str) -> Any:
+    """Return rows in numpy or CSR, checked in full, that the estimator does not count."""
+    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name)
+
+
 def host_rows(X: Any) -> Any:
     """Return rows of a device in numpy or scipy, for what is done on the host; refuse traps."""
     if is_sparse_on_device(X):
         return as_rows(X).on_host()
     return to_numpy(X) if on_device(X) else without_traps(X)
-
-
-@contextmanager
-def or_as_before(estimator: Any) -> Iterator[None]:
-    """Bring back what the estimator had learned before if the body fails."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-def check_choice(name: str, value: Any, known: Any) -> None:
-    """Refuse what is not one of those known."""
-    if value not in known:
-        raise ValueError(f"{name} is {value!r}; give one of {', '.join(map(repr, known))}")
-
-
-def check_whole(name: str, value: Any, least: int) -> None:
-    """Refuse what is not a whole number from ``least`` on."""
-    if not isinstance(value, Integral) or str(value) == "True" or int(value) < least:
-        raise ValueError(f"{name} is {value!r}; give an integer of at least {least}")
-
-
-def seed_of(random_state: Any) -> int:
-    """Return a seed: an integer as it is, or a number drawn from a generator."""
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def as_text(value: Any) -> str:
-    """Return a parameter as JSON."""
-    if isinstance(value, dict):
-        # JSON has only strings for keys.
-        value = [[_plain(key), _plain(part)] for key, part in value.items()]
-        return json.dumps({"pairs": value})
-    return json.dumps(_plain(value))
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def from_text(text: str) -> Any:
-    """Return the parameter that `as_text` was given."""
-    value = json.loads(text)
-    return dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value
 
 
 def check_ageless(sketch: Sketch) -> Sketch:

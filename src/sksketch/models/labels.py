@@ -1,73 +1,41 @@
-"""What linear classifiers share: labels from scores, weights of classes, labels as plain data."""
+"""Labels of linear classifiers: from scores, as weights, and as plain data."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.special
-from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
 from sksketch._typing import Array
-from sksketch.state.guard import Guarded
 
 
-class _Scored(Protocol):
-    """A fitted classifier with one column of scores for two labels, or one for each of several."""
-
-    classes_: Array
-    class_weight: Any
-
-    def _scores(self, X: Any) -> Array: ...
-
-    def _predictions(self, scores: Array) -> Array: ...
+def decision(scores: Array) -> Array:
+    """Return scores as ``decision_function`` does: flat where one column stands for two labels."""
+    return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
-class LinearClassifier(Guarded, ClassifierMixin):
-    """A classifier whose scores are linear in the columns."""
+def predicted(classes: Array, scores: Array) -> Array:
+    """Return the label of each row of scores.
 
-    def decision_function(self: _Scored, X: Any) -> Array:
-        """Return the scores of rows: positive for the second of two labels, or one per label.
+    >>> predicted(np.array(["ham", "spam"]), np.array([[-1.0], [2.0]]))
+    array(['ham', 'spam'], dtype='<U4')
+    """
+    if scores.shape[1] == 1:
+        # A stream may have shown only one of its labels so far.
+        return np.asarray(classes[(scores[:, 0] > 0).astype(int) % len(classes)])
+    return np.asarray(classes[np.argmax(scores, axis=1)])
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
 
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self: _Scored, X: Any) -> Array:
-        """Return the label of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        return self._predictions(self._scores(X))
-
-    def _predictions(self: _Scored, scores: Array) -> Array:
-        if scores.shape[1] == 1:
-            # A stream may have shown only one of its labels so far.
-            return np.asarray(self.classes_[(scores[:, 0] > 0).astype(int) % len(self.classes_)])
-        return np.asarray(self.classes_[np.argmax(scores, axis=1)])
-
-    def _class_weights(self: _Scored, y: Any) -> Array | float:
-        """Return the weight that its label gives to each row."""
-        if self.class_weight is None:
-            return 1.0
-        labels = np.asarray(y)
-        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
-        return np.asarray(by_class[np.argmax(labels[:, None] == self.classes_, axis=1)])
+def weights_by_class(class_weight: Any, classes: Array, y: Any) -> Array | float:
+    """Return the weight that its label gives to each row."""
+    if class_weight is None:
+        return 1.0
+    labels = np.asarray(y)
+    by_class = compute_class_weight(class_weight, classes=classes, y=labels)
+    return np.asarray(by_class[np.argmax(labels[:, None] == classes, axis=1)])
 
 
 def one_against_rest(scores: Array) -> Array:

@@ -1,10 +1,9 @@
-"""What the online estimators accept: parameters, weights and rows."""
+"""What the online estimators accept beyond the table of their parameters: weights and rows."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,36 +11,20 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.rows import without_traps
-from sksketch.models.checks import are_plain, check_choice, check_whole
-from sksketch.online.catalog import METHODS
+from sksketch.models.checks import are_plain
 from sksketch.online.learner import LARGEST
-from sksketch.online.unridged_newton import RULES
 
 FEW = 64
 
 
-def check_params(p: dict[str, Any], losses: tuple[str, ...]) -> None:
-    """Refuse parameters that mean nothing, naming the first."""
-    check_choice("method", p["method"], METHODS)
-    check_choice("loss", p["loss"], losses)
-    check_choice("null_projection", p["null_projection"], RULES)
-    check_whole("sketch_size", p["sketch_size"], 2)
-    check_whole("n_passes", p["n_passes"], 1)
-    check_whole("random_state", p["random_state"], 0)
-    if p["buffer_rows"] is not None:
-        check_whole("buffer_rows", p["buffer_rows"], p["sketch_size"])
-    if p["hash_size"] is not None:
-        check_whole("hash_size", p["hash_size"], 1)
-    _positive("fraction", p["fraction"], 1.0)
-    _positive("huber_width", p.get("huber_width", 1.0))
-    if p["C"] != "auto":
-        _positive("C", p["C"])
-    ridge = p["initial_ridge"]
-    if ridge == "auto":
-        return
-    if not _is_number(ridge) or not 0 <= ridge < np.inf:
-        raise ValueError(f"initial_ridge is {ridge!r}; give 'auto' or a number from 0 on")
-    if ridge == 0.0:
+def check_together(p: dict[str, Any]) -> None:
+    """Refuse parameters that make no sense beside each other, and warn of a bold start."""
+    if p["buffer_rows"] is not None and p["buffer_rows"] < p["sketch_size"]:
+        raise ValueError(
+            f"buffer_rows is {p['buffer_rows']!r}; give an integer of at least {p['sketch_size']}, "
+            "the sketch_size"
+        )
+    if p["initial_ridge"] == 0.0:
         if p["method"] != "rfd":
             raise ValueError(
                 f"initial_ridge=0 leaves {p['method']!r} without a curvature; give 'auto' or a "
@@ -50,7 +33,7 @@ def check_params(p: dict[str, Any], losses: tuple[str, ...]) -> None:
         warnings.warn(
             "without an initial ridge the first steps can be wild, and the result depends on "
             "the order of the rows; initial_ridge='auto' is steadier",
-            stacklevel=5,
+            stacklevel=6,
         )
 
 
@@ -105,16 +88,6 @@ def largest_of(X: Any) -> float:
     # Reductions of numpy take longer to begin than a few numbers to be looked at.
     few = values.ravel().tolist()
     return math.nan if math.isnan(sum(few)) else max(map(abs, few), default=0.0)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-
-
-def _positive(name: str, value: Any, most: float = np.inf) -> None:
-    if not _is_number(value) or not 0 < value <= most or value == np.inf:
-        upper = "" if most == np.inf else f" up to {most:g}"
-        raise ValueError(f"{name} is {value!r}; give a positive number{upper}")
 
 
 def given_classes(classes: Any) -> Array:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from typing import Any, NoReturn, Self
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from sksketch._typing import Array
+from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
 from sksketch.models.labels import (
-    LinearClassifier,
+    decision,
     labels_of,
     labels_text,
     one_against_rest,
+    predicted,
+    weights_by_class,
 )
 from sksketch.online.checks import given_classes
 from sksketch.online.losses import CLASSIFICATION
 from sksketch.online.online_estimator import OnlineEstimator
 from sksketch.state.guard import reads
+from sksketch.state.persistence import State
 
 # Labels that come in pairs, so that the first of them lets expect the other.
 PAIRS: tuple[tuple[Any, Any], ...] = ((False, True), (0, 1), (-1, 1))
@@ -30,7 +35,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class OnlineNewtonClassifier(LinearClassifier, OnlineEstimator):
+class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
     """Linear classifier that learns row by row with curvature and nothing to tune.
 
     Each row is predicted, then learned from by a Newton step whose curvature is a sketch of all
@@ -112,7 +117,10 @@ class OnlineNewtonClassifier(LinearClassifier, OnlineEstimator):
     """
 
     kind = "online-newton-classifier"
-    _losses = CLASSIFICATION
+    _constraints = OnlineEstimator._shared_constraints | {
+        "loss": (one_of(*CLASSIFICATION),),
+        "class_weight": (DICTIONARY, one_of("balanced"), NOTHING),
+    }
 
     def __init__(
         self,
@@ -319,10 +327,41 @@ class OnlineNewtonClassifier(LinearClassifier, OnlineEstimator):
         return columns
 
     def _weighted(self, y: Any, weights: Array) -> Array:
-        return weights * self._class_weights(y)
+        return weights * weights_by_class(self.class_weight, self.classes_, y)
+
+    def _predictions(self, scores: Array) -> Array:
+        return predicted(self.classes_, scores)
 
     def _errors(self, scores: Array, y: Any) -> Array:
         return np.asarray(self._predictions(scores) != np.asarray(y), dtype=np.float64)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores of rows: positive for the second of two labels, or one per label.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+        """
+        return decision(self._scores(X))
+
+    def predict(self, X: Any) -> Array:
+        """Return the label of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self._predictions(self._scores(X))
 
     @available_if(_has_probabilities)
     @reads
@@ -349,13 +388,13 @@ class OnlineNewtonClassifier(LinearClassifier, OnlineEstimator):
         """Weights of the column of ones."""
         return self._dense()[1]
 
-    def _more_meta(self) -> dict[str, Any]:
-        return {
-            "classes": labels_text(self.classes_),
-            "open_labels": bool(getattr(self, "_open_labels", False)),
-            "guess": getattr(self, "_guess", None),
-        }
+    def _learned(self, state: State) -> State:
+        facts = {"classes": labels_text(self.classes_), "guess": getattr(self, "_guess", None)}
+        facts["open_labels"] = bool(getattr(self, "_open_labels", False))
+        return super()._learned(state).with_more(facts, {})
 
-    def _restore(self, meta: Any) -> None:
+    def _recall(self, state: State) -> None:
+        super()._recall(state)
+        meta: Any = state.meta
         self.classes_ = labels_of(meta["classes"])
         self._open_labels, self._guess = meta["open_labels"], meta.get("guess")

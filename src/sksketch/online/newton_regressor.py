@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from sksketch._typing import Array
+from sksketch.models.constraints import number, one_of
 from sksketch.online.checks import largest_of
 from sksketch.online.losses import REGRESSION
 from sksketch.online.online_estimator import OnlineEstimator
@@ -59,7 +60,10 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
     """
 
     kind = "online-newton-regressor"
-    _losses = REGRESSION
+    _constraints = OnlineEstimator._shared_constraints | {
+        "loss": (one_of(*REGRESSION),),
+        "huber_width": (number(0.0, bounds="()"),),
+    }
     _y_options: ClassVar[dict[str, Any]] = {"y_numeric": True}
 
     def __init__(

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import partial
 from operator import attrgetter, gt
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Array, PathLike
+from sksketch._typing import Array
 from sksketch.arrays.rows import laid_out
 from sksketch.exceptions import NotMergeableError
-from sksketch.models.callbacks import Callbacks, CallbackSupport
-from sksketch.models.checks import as_text, from_text, host_rows
+from sksketch.models.base import Estimator, or_as_before
+from sksketch.models.checks import host_rows
+from sksketch.models.constraints import FLAG, NOTHING, Constraints, number, one_of, whole
 from sksketch.models.runner import is_dask
+from sksketch.models.scikit_learn import Callbacks
 from sksketch.online.baselines import OjaNewton
-from sksketch.online.catalog import load_learner, new_learner
+from sksketch.online.catalog import METHODS, load_learner, new_learner
 from sksketch.online.checks import (
-    check_params,
     check_size,
+    check_together,
     checked_weights,
     largest_of,
     need_no_check,
@@ -35,33 +35,39 @@ from sksketch.online.checks import (
 from sksketch.online.learner import NOT_FINITE, OnlineLearner
 from sksketch.online.losses import Loss
 from sksketch.online.named_columns import NamedColumns
-from sksketch.online.row_by_row import RowByRow
+from sksketch.online.row_by_row import row_of_known_names, row_of_numbers
+from sksketch.online.unridged_newton import RULES
 from sksketch.online.vocabulary import Vocabulary
-from sksketch.state.guard import Guarded
-from sksketch.state.persistence import State, write_state
+from sksketch.state.persistence import State
 
 # Rows, targets and weights are expected to be so many times as large as those before.
 LEAP = 2.0
 is_strained = attrgetter("strained")
 
 
-class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
+class OnlineEstimator(Estimator):
     """An estimator that owns one online learner for each output, and numbers their features."""
 
-    kind: ClassVar[str]
-    version: ClassVar[int] = 1
+    _fitted = "learners_"
     _learns_with_blas = False
-    _losses: ClassVar[tuple[str, ...]]
-    n_features_in_: int
-    feature_names_in_: Array
+    _shared_constraints: ClassVar[Constraints] = {
+        "method": (one_of(*METHODS),),
+        "sketch_size": (whole(2),),
+        "C": (one_of("auto"), number(0.0, bounds="()")),
+        "initial_ridge": (one_of("auto"), number(0.0)),
+        "fit_intercept": (FLAG,),
+        "n_passes": (whole(1),),
+        "null_projection": (one_of(*RULES),),
+        "fraction": (number(0.0, 1.0, bounds="(]"),),
+        "buffer_rows": (whole(1), NOTHING),
+        "hash_size": (whole(1), NOTHING),
+        "random_state": (whole(0),),
+    }
     learners_: list[OnlineLearner]
+    _names: NamedColumns | None
+    _vocabulary: Vocabulary
     # The largest entry, target and weight that are no surprise; None before the first.
     _expected: tuple[float, ...] | None = (0.0, 0.0, 0.0)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     # Learning
 
@@ -82,8 +88,8 @@ class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
         self._vocabulary = Vocabulary(width, constant=self.fit_intercept)
         self.learners_ = [self._new_learner(width) for _ in range(n_outputs)]
         self._n_rows, self._error_sum = 0, 0.0
-        self._names: NamedColumns | None = None
-        self._answers: dict[str, Any] = {}
+        self._names = None
+        self._answers = {}
         self._expected = None
 
     def _new_learner(self, width: int) -> OnlineLearner:
@@ -105,8 +111,8 @@ class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
         """Return the knee of the loss: labels are 1 and -1."""
         return 1.0
 
-    def _check_params(self) -> None:
-        check_params(self.get_params(deep=False), self._losses)
+    def _check_together(self) -> None:
+        check_together(self.get_params(deep=False))
 
     def _learn(self, X: Any, y: Any, columns: Array, weights: Array) -> Array:
         """Learn from checked rows; return the scores that they had before.
@@ -148,7 +154,7 @@ class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
     def _take(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Array:
         if is_dask(X):
             # It says why not.
-            self._shard_template()
+            self.shard_template()
         if reset:
             self._check_params()
         rows, targets, y, weights = self._checked(X, y, sample_weight, reset)
@@ -191,37 +197,62 @@ class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
                 self._take(X, y, sample_weight, reset=False)
         return self
 
-    @contextmanager
-    def _or_as_before(self) -> Iterator[None]:
-        """Bring back what was learned before if the body fails."""
-        before = dict(self.__dict__)
-        names, vocabulary = before.get("_names"), before.get("_vocabulary")
-        width = 0 if names is None else names.width
-        known = (0, 0) if vocabulary is None else (vocabulary.size, vocabulary.width)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            if names is not None:
-                names.forget(width)
-            if vocabulary is not None:
-                vocabulary.forget(*known)
-            raise
+    def _or_as_before(self) -> AbstractContextManager[None]:
+        """Bring back what was learned before if the body fails, and forget new features."""
+        undo: list[Callable[[], None]] = []
+        if (names := self.__dict__.get("_names")) is not None:
+            undo.append(partial(names.forget, names.width))
+        if (vocabulary := self.__dict__.get("_vocabulary")) is not None:
+            undo.append(partial(vocabulary.forget, vocabulary.size, vocabulary.width))
+        return or_as_before(self, undo)
+
+    # Single rows
+
+    def _row(self, x: Any, *, grow: bool) -> Any:
+        """Return one checked row, from a dictionary of names or a sequence of numbers."""
+        begun = hasattr(self, "learners_")
+        if not isinstance(x, Mapping):
+            return row_of_numbers(x, self.n_features_in_ if begun else None)
+        if not begun:
+            self._names = NamedColumns(self.hash_size)
+        if self._names is not None:
+            return self._names.row(x, grow=grow)
+        return row_of_known_names(x, getattr(self, "feature_names_in_", None))
+
+    def _meet(self, x: Any, begin: Callable[[int], None]) -> Any:
+        """Return one row to learn from, with room for its columns; ``begin`` if it is the first."""
+        first = not hasattr(self, "learners_")
+        row = self._row(x, grow=True)
+        if first:
+            names = self.__dict__.get("_names")
+            self._check_params()
+            begin(row.shape[1])
+            self._names = names
+        elif row.shape[1] > self.n_features_in_:
+            if any(isinstance(learner, OjaNewton) for learner in self.learners_):
+                raise ValueError("method 'oja' needs all columns at the start; pass hash_size")
+            self._vocabulary.widen(row.shape[1])
+        self.n_features_in_ = row.shape[1]
+        return row
+
+    def _scores_of_one(self, x: Any) -> Array:
+        """Return the raw scores of one row, at the cost of its own features."""
+        features, values = self._vocabulary.known(self._row(x, grow=False))
+        return np.array([[values @ learner.weights(features) for learner in self.learners_]])
 
     # Answers
 
     def _weights(self) -> list[Array]:
         """Return the weights of all numbered features, for each learner."""
-        if "weights" not in self._answers:
-            features = np.arange(self._vocabulary.size)
-            self._answers["weights"] = [learner.weights(features) for learner in self.learners_]
-        weights: list[Array] = self._answers["weights"]
+        features = np.arange(self._vocabulary.size)
+        weights: list[Array] = self._once(
+            "weights", lambda: [learner.weights(features) for learner in self.learners_]
+        )
         return weights
 
     def _scores(self, X: Any) -> Array:
         """Return raw scores, one column for each learner."""
-        check_is_fitted(self, "learners_")
+        self._require_fitted()
         rows = host_rows(X)
         X = laid_out(validate_data(self, rows, accept_sparse="csr", dtype=np.float64, reset=False))
         if sp.issparse(X):
@@ -233,22 +264,17 @@ class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
 
     def _dense(self) -> tuple[Array, Array]:
         """Return coefficients and intercepts, one row for each learner."""
-        if "learners_" not in vars(self):
-            raise AttributeError(f"{type(self).__name__!r} object has no coefficients before fit")
-        if "dense" not in self._answers:
-            found = [self._vocabulary.dense(w, self.n_features_in_) for w in self._weights()]
-            self._answers["dense"] = (
-                np.array([w for w, _ in found]),
-                np.array([b for _, b in found]),
-            )
-        coefficients, intercepts = self._answers["dense"]
-        return coefficients, intercepts
+        dense: tuple[Array, Array] = self._once("coef_", self._read_dense)
+        return dense
+
+    def _read_dense(self) -> tuple[Array, Array]:
+        found = [self._vocabulary.dense(w, self.n_features_in_) for w in self._weights()]
+        return np.array([w for w, _ in found]), np.array([b for _, b in found])
 
     @property
     def n_samples_seen_(self) -> int:
         """Rows learned from, those of every pass."""
-        self._require("n_samples_seen_")
-        return self._n_rows
+        return int(self._once("n_samples_seen_", lambda: self._n_rows))
 
     @property
     def online_error_(self) -> float:
@@ -256,8 +282,7 @@ class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
 
         They are what `predict` would have returned then, not clipped to C.
         """
-        self._require("online_error_")
-        return self._error_sum / max(self._n_rows, 1)
+        return self._error_sum / max(self.n_samples_seen_, 1)
 
     @property
     def cumulative_loss_(self) -> float:
@@ -265,12 +290,8 @@ class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
 
         A learner pays for what it predicts within C, which is what `regret_bound` is about.
         """
-        self._require("cumulative_loss_")
-        return float(sum(learner.loss_sum for learner in self.learners_))
-
-    def _require(self, name: str) -> None:
-        if "learners_" not in vars(self):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} yet")
+        sums = self._once("cumulative_loss_", lambda: [one.loss_sum for one in self.learners_])
+        return float(sum(sums))
 
     def regret_bound(
         self, norm: float = 1.0, radius: float | None = None, *, within: bool = False
@@ -298,7 +319,7 @@ class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
             ``inf`` for the methods that have no bound, and where some weights of that length can
             predict more than C.
         """
-        check_is_fitted(self, "learners_")
+        self._require_fitted()
         bounds = [
             learner.regret_bound(float(norm), radius, within=within) for learner in self.learners_
         ]
@@ -311,64 +332,30 @@ class OnlineEstimator(RowByRow, Guarded, CallbackSupport, BaseEstimator, ABC):
             "learn from the rows of both in one run, or average the predictions of several"
         )
 
-    def _shard_template(self) -> Self:
-        # Parts would have to be merged.
+    def shard_template(self) -> Self:
+        """Refuse: parts would have to be merged."""
         return self.merge(self)
 
     # Saving
 
-    def save(self, path: PathLike) -> None:
-        """Write the fitted estimator to one file, atomically; `sksketch.load` reads it."""
-        write_state(self.state(), path)
-
-    def state(self) -> State:
-        """Return the parameters, the features' numbers and the learners, as plain data."""
-        if not hasattr(self, "learners_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        params = self.get_params(deep=False)
-        meta: dict[str, Any] = {f"param.{k}": as_text(v) for k, v in params.items()}
-        meta |= {
-            "n_features_in": self.n_features_in_,
+    def _learned(self, state: State) -> State:
+        facts: dict[str, Any] = {
             "width": self._vocabulary.width,
             "n_learners": len(self.learners_),
             "n_rows": self._n_rows,
             "error_sum": self._error_sum,
             "names": None if self._names is None else self._names.as_text(),
-            **self._more_meta(),
         }
-        if hasattr(self, "feature_names_in_"):
-            meta["feature_names"] = json.dumps(list(self.feature_names_in_))
-        state = State(self.kind, self.version, meta, {"columns": self._vocabulary.columns()})
+        state = state.with_more(facts, {"columns": self._vocabulary.columns()})
         for k, learner in enumerate(self.learners_):
             state = state.with_inner(f"learner{k}", learner.state())
         return state
 
-    def _more_meta(self) -> dict[str, Any]:
-        return {}
-
-    def _restore(self, meta: Any) -> None:
-        """Take back what `_more_meta` gave."""
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Build the estimator that ``state`` was taken from."""
-        state.require(cls.version)
+    def _recall(self, state: State) -> None:
         meta: Any = state.meta
-        start = "param."
-        params = {
-            k.removeprefix(start): from_text(v) for k, v in meta.items() if k.startswith(start)
-        }
-        estimator = cls(**params)
-        estimator.n_features_in_ = meta["n_features_in"]
-        estimator._vocabulary = Vocabulary(meta["width"], constant=params["fit_intercept"])
-        estimator._vocabulary.restore(state.arrays["columns"])
+        self._vocabulary = Vocabulary(meta["width"], constant=self.fit_intercept)
+        self._vocabulary.restore(state.arrays["columns"])
         n_learners = range(meta["n_learners"])
-        estimator.learners_ = [load_learner(state.inner(f"learner{k}")) for k in n_learners]
-        estimator._n_rows, estimator._error_sum = meta["n_rows"], meta["error_sum"]
-        estimator._names = None if meta["names"] is None else NamedColumns.from_text(meta["names"])
-        if "feature_names" in meta:
-            names = json.loads(meta["feature_names"])
-            estimator.feature_names_in_ = np.asarray(names, dtype=object)
-        estimator._answers = {}
-        estimator._restore(meta)
-        return estimator
+        self.learners_ = [load_learner(state.inner(f"learner{k}")) for k in n_learners]
+        self._n_rows, self._error_sum = meta["n_rows"], meta["error_sum"]
+        self._names = None if meta["names"] is None else NamedColumns.from_text(meta["names"])

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Self
 
-import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from sksketch._typing import Array, PathLike
+from sksketch._typing import Array
 from sksketch.exceptions import NotMergeableError, StateFormatError
-from sksketch.models.callbacks import CallbackSupport
-from sksketch.models.checks import checked_rows, host_rows, or_as_before, seed_of
-from sksketch.reduction.reduction_base import Reduction, check_reduction
+from sksketch.models.base import Estimator, or_as_before
+from sksketch.models.checks import checked_rows, host_rows
+from sksketch.models.parameters import seed_of
+from sksketch.models.runner import is_dask, lazily
+from sksketch.models.tags import preserving_precision
+from sksketch.reduction.reduction_base import (
+    REDUCTION_CONSTRAINTS,
+    coordinates,
+    directions,
+    lifted_models,
+)
 from sksketch.reduction.residual import Blocks
 from sksketch.reduction.subspace import ColumnSample, LinearMap, RandomMap
 from sksketch.sketches import make_sketch
 from sksketch.sketches.projections.projection import Projection
-from sksketch.state.persistence import State, write_state
+from sksketch.state.persistence import State
 
 # Of a saved projection: more than so many have at least as many columns.
 MOST_COMPONENTS = 2**20
 
 
-class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
+class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Coordinates of rows by a random projection that knows nothing of the data.
 
     Parameters
@@ -48,6 +53,7 @@ class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).standard_normal((100, 2000))
     >>> Z = RandomReduction(n_components=400, operator="gaussian").fit_transform(X)
     >>> Z.shape, float(((Z**2).sum() / (X**2).sum()).round(1))
@@ -60,9 +66,8 @@ class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
     """
 
     kind = "random-reduction"
-    version = 1
-    n_features_in_: int
-    feature_names_in_: Array
+    _fitted = "seed_"
+    _constraints = REDUCTION_CONSTRAINTS
 
     def __init__(
         self, n_components: int = 100, *, operator: str = "countsketch", random_state: Any = 0
@@ -85,7 +90,7 @@ class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
         -------
         self
         """
-        check_reduction(self.n_components, self.operator)
+        self._check_params()
         with or_as_before(self):
             self._validated(X, reset=True)
             self._begin(seed_of(self.random_state))
@@ -110,7 +115,7 @@ class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
         self._drawn: LinearMap | None = None
 
     def _map(self) -> LinearMap:
-        check_is_fitted(self, "seed_")
+        self._require_fitted()
         if self._drawn is None:
             # Of a saved one with the first rows: a small file may name any size.
             self._drawn = self._draw()
@@ -128,65 +133,86 @@ class RandomReduction(Reduction, CallbackSupport, BaseEstimator):
         return checked_rows(self, host_rows(X), reset=reset)
 
     def _rows(self, X: Any) -> Any:
-        check_is_fitted(self, "seed_")
+        self._require_fitted()
         rows = self._validated(X, reset=False)
         return sp.csr_array(rows) if sp.issparse(rows) else rows
 
-    def merge(self, other: Self) -> Self:
-        """Check that two projections are the same; there is nothing to add.
-
-        Parameters
-        ----------
-        other : RandomReduction
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(other, "seed_")
-        mine = (self.n_components, self.operator)
-        if type(other) is not type(self) or mine != (other.n_components, other.operator):
+    def _absorb(self, other: Self) -> None:
+        """Check that two projections are the same; there is nothing to add."""
+        if (self.n_components, self.operator) != (other.n_components, other.operator):
             raise NotMergeableError(f"cannot merge {other!r} into {self!r}; draw both alike")
         if not hasattr(self, "seed_"):
-            self.n_features_in_ = other.n_features_in_
+            names = getattr(other, "feature_names_in_", None)
+            self._take_columns(other.n_features_in_, names)
             self._begin(other.seed_)
         if (self.seed_, self.n_features_in_) != (other.seed_, other.n_features_in_):
             raise NotMergeableError(
                 "cannot merge projections of other random_state or columns; draw both alike"
             )
-        return self
 
-    def save(self, path: PathLike) -> None:
-        """Write the projection to one file, atomically; `sksketch.load` reads it."""
-        check_is_fitted(self, "seed_")
-        write_state(self.state(), path)
+    @property
+    def n_components_(self) -> int:
+        """Number of coordinates."""
+        return self._map().n_components
 
-    def state(self) -> State:
-        """Return the parameters and the seed, as plain data."""
-        check_is_fitted(self, "seed_")
-        meta = {f"param.{name}": value for name, value in self.get_params(deep=False).items()}
-        meta |= {"param.random_state": self.seed_, "n_features_in": self.n_features_in_}
-        if hasattr(self, "feature_names_in_"):
-            meta["feature_names"] = json.dumps(list(self.feature_names_in_))
-        return State(self.kind, self.version, meta, {})
+    @property
+    def components_(self) -> Array:
+        """The directions as rows, dense: ``n_components_`` times ``n_features`` numbers."""
+        return directions(self._map())
 
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Build the estimator that ``state`` was taken from."""
-        state.require(cls.version)
-        meta: Any = state.meta
-        start = "param."
-        params = {name[len(start) :]: meta[name] for name in meta if name.startswith(start)}
-        estimator = cls(**params)
-        check_reduction(estimator.n_components, estimator.operator)
-        estimator.n_features_in_ = state.count("n_features_in")
-        if estimator.n_components > max(estimator.n_features_in_, MOST_COMPONENTS):
+    def transform(self, X: Any) -> Any:
+        """Return the coordinates of rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
+            Rows; sparse ones are never made dense.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components_)
+            For dask's rows one of dask, which is computed when it is needed.
+        """
+        if is_dask(X):
+            return lazily(self, "transform", X)
+        rows = self._rows(X)
+        return coordinates(self._map(), rows)
+
+    def inverse_model(self, coef: Any) -> Array:
+        """Return linear models of the coordinates as models of the original columns.
+
+        Parameters
+        ----------
+        coef : array-like of shape (n_components_,) or (n_models, n_components_)
+            Coefficients, as linear models of scikit-learn have them.
+
+        Returns
+        -------
+        array of shape (n_features,) or (n_models, n_features)
+            ``X @ result.T`` is ``transform(X) @ coef.T``.
+        """
+        return lifted_models(self._map(), coef)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        return preserving_precision(super().__sklearn_tags__())
+
+    # Saving
+
+    def _saved_params(self) -> dict[str, Any]:
+        return super()._saved_params() | {"random_state": self.seed_}
+
+    def _learned(self, state: State) -> State:
+        return state
+
+    def _recall(self, state: State) -> None:
+        self._check_params()
+        if self.n_components > max(self.n_features_in_, MOST_COMPONENTS):
             raise StateFormatError(
-                f"the file asks for {estimator.n_components:,} components of "
-                f"{estimator.n_features_in_:,} columns, which nobody draws; save it again"
+                f"the file asks for {self.n_components:,} components of "
+                f"{self.n_features_in_:,} columns, which nobody draws; save it again"
             )
-        if "feature_names" in meta:
-            names = json.loads(meta["feature_names"])
-            estimator.feature_names_in_ = np.asarray(names, dtype=object)
-        estimator._begin(meta["param.random_state"])
-        return estimator
+        self._begin(self.random_state)

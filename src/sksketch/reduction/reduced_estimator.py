@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from abc import ABC, abstractmethod
-from numbers import Real
+from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Array, PathLike
+from sksketch._typing import Array
 from sksketch.arrays.rows import as_weights
 from sksketch.exceptions import StateFormatError
-from sksketch.models.callbacks import Callbacks, CallbackSupport
-from sksketch.models.checks import (
-    check_choice,
-    checked_rows,
-    host_rows,
-    or_as_before,
-    seed_of,
+from sksketch.models.base import Estimator, or_as_before
+from sksketch.models.checks import checked_rows, host_rows
+from sksketch.models.constraints import (
+    FLAG,
+    Constraints,
+    check_value,
+    number,
+    one_of,
+    several,
+    whole,
 )
+from sksketch.models.parameters import seed_of
+from sksketch.models.scikit_learn import Callbacks
 from sksketch.reduction.random_reduction import RandomReduction
 from sksketch.reduction.reduced_problem import METHODS, SUBSPACE, ReducedModel, ReducedProblem
-from sksketch.reduction.reduction_base import check_reduction
+from sksketch.reduction.reduction_base import REDUCTION_CONSTRAINTS
 from sksketch.reduction.residual import Blocks, from_source, in_memory, projected
 from sksketch.reduction.subspace_reduction import SubspaceReduction
-from sksketch.state.guard import Guarded
-from sksketch.state.persistence import State, write_state
+from sksketch.state.persistence import State
 from sksketch.streams import RowSource, open_rows
 
 # Energies are differences of sums, so they are certain only to this part of the whole.
@@ -38,6 +39,9 @@ ROUNDING = 1e-13
 
 _NUMBERS = ("duality_gap_", "objective_gap_bound_", "lemma2_bound_", "n_iter_")
 _ARRAYS = ("coef_", "intercept_", "reduced_coef_", "dual_coef_")
+
+
+PENALTIES = several("positive numbers", number(0.0, bounds="()"))
 
 
 class ReducedPath(NamedTuple):
@@ -54,12 +58,21 @@ class ReducedPath(NamedTuple):
     objective_gap_bounds: Array
 
 
-class ReducedEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
+class ReducedEstimator(Estimator):
     """A linear model that is learned on few coordinates and given back in all columns."""
 
-    kind: ClassVar[str]
-    version: ClassVar[int] = 1
-    _losses: ClassVar[tuple[str, ...]]
+    _fitted = "coef_"
+    _shared_constraints: ClassVar[Constraints] = REDUCTION_CONSTRAINTS | {
+        "method": (one_of(*METHODS),),
+        "alpha": (number(0.0, bounds="()"),),
+        "tol": (number(0.0, bounds="()"),),
+        "n_power_iter": (whole(0),),
+        "fit_intercept": (FLAG,),
+        "tau": (number(0.0, 1.0),),
+        "max_iter": (number(0.0, bounds="()"),),
+    }
+    # Whether targets are numbers.
+    _numeric_targets: ClassVar[bool]
     n_components: Any
     method: str
     loss: str
@@ -71,8 +84,6 @@ class ReducedEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
     tau: float
     max_iter: int
     random_state: Any
-    n_features_in_: int
-    feature_names_in_: Array
     coef_: Array
     intercept_: Array
 
@@ -124,8 +135,7 @@ class ReducedEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
         """
         self._check_params()
         values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-        if values.ndim != 1 or not len(values) or not (values > 0).all():
-            raise ValueError(f"alphas must be positive numbers, got {alphas!r:.80}")
+        check_value("alphas", values, PENALTIES)
         _, problem = self._reduced(X, y, sample_weight)
         found: dict[float, ReducedModel] = {}
         model = None
@@ -140,16 +150,7 @@ class ReducedEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
             np.array([one.gap_bounds.max() for one in models]),
         )
 
-    def _check_params(self) -> None:
-        check_reduction(self.n_components, self.operator, self.n_power_iter)
-        check_choice("method", self.method, METHODS)
-        check_choice("loss", self.loss, self._losses)
-        for name in ("alpha", "tol", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-                raise ValueError(f"{name} must be a positive number, got {value!r}")
-        if not 0 <= self.tau < 1:
-            raise ValueError(f"tau must be from 0 on and below 1, got {self.tau!r}")
+    def _check_together(self) -> None:
         if self.method == "dsrr" and self.loss == "softmax":
             raise ValueError("dsrr has no softmax; take loss='logistic', or method='rpdr'")
 
@@ -185,9 +186,7 @@ class ReducedEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
             reduction.certify(opened)
         problem = self._problem(reduction, blocks, targets, loss, weights, len(labels))
         model = self._solve(problem, float(self.alpha))
-        self.n_features_in_ = opened.n_features
-        if opened.feature_names is not None:
-            self.feature_names_in_ = np.asarray(opened.feature_names, dtype=object)
+        self._take_columns(opened.n_features, opened.feature_names)
         self.reduction_ = reduction
         self._take_over(model)
         return self
@@ -200,7 +199,7 @@ class ReducedEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
             host_rows(y),
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
-            y_numeric=self._losses[0] == "squared",
+            y_numeric=self._numeric_targets,
         )
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             # scikit-learn makes NaN of None after its own check.
@@ -289,80 +288,31 @@ class ReducedEstimator(Guarded, CallbackSupport, BaseEstimator, ABC):
         self.n_iter_ = model.n_passes
 
     def _scores(self, X: Any) -> Array:
-        check_is_fitted(self, "coef_")
+        self._require_fitted()
         rows = checked_rows(self, host_rows(X), reset=False)
         coef = np.atleast_2d(self.coef_)
         return np.asarray(rows @ coef.T) + self.intercept_
 
-    def save(self, path: PathLike) -> None:
-        """Write the fitted model to one file, atomically; `sksketch.load` reads it."""
-        check_is_fitted(self, "coef_")
-        write_state(self.state(), path)
+    # Saving
 
-    def state(self) -> State:
-        """Return the parameters and the model, as plain data."""
-        check_is_fitted(self, "coef_")
-        params = self.get_params(deep=False)
-        params["random_state"] = seed_of(params["random_state"])
-        if "class_weight" in params:
-            params["class_weight"] = _class_weight_text(params["class_weight"])
-        meta: dict[str, Any] = {f"param.{name}": value for name, value in params.items()}
-        meta |= {"n_features_in": self.n_features_in_, **self._more_meta()}
-        meta |= {name: getattr(self, name) for name in _NUMBERS}
-        if hasattr(self, "feature_names_in_"):
-            meta["feature_names"] = json.dumps(list(self.feature_names_in_))
+    def _saved_params(self) -> dict[str, Any]:
+        return super()._saved_params() | {"random_state": seed_of(self.random_state)}
+
+    def _learned(self, state: State) -> State:
+        facts = {name: getattr(self, name) for name in _NUMBERS}
         arrays = {name: np.array(getattr(self, name)) for name in _ARRAYS}
-        state = State(self.kind, self.version, meta, arrays)
-        return state.with_inner("reduction", self.reduction_.state())
+        return state.with_more(facts, arrays).with_inner("reduction", self.reduction_.state())
 
-    def _more_meta(self) -> dict[str, Any]:
-        return {}
-
-    def _restore(self, meta: Any) -> None:
-        """Take back what `_more_meta` gave."""
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Build the model that ``state`` was taken from."""
-        state.require(cls.version)
-        meta: Any = state.meta
-        start = "param."
-        params = {name[len(start) :]: meta[name] for name in meta if name.startswith(start)}
-        if isinstance(params.get("class_weight"), str):
-            params["class_weight"] = _class_weight_of(params["class_weight"])
-        estimator = cls(**params)
-        estimator.n_features_in_ = meta["n_features_in"]
-        if "feature_names" in meta:
-            names = json.loads(meta["feature_names"])
-            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    def _recall(self, state: State) -> None:
         for name in _NUMBERS:
-            setattr(estimator, name, meta[name])
+            setattr(self, name, state.meta[name])
         for name in _ARRAYS:
-            setattr(estimator, name, state.arrays[name])
-        kind = SubspaceReduction if estimator.method in SUBSPACE else RandomReduction
-        estimator.reduction_ = kind.from_state(state.inner("reduction"))
-        width = estimator.coef_.shape[-1]
-        if not width == estimator.n_features_in_ == estimator.reduction_.n_features_in_:
+            setattr(self, name, state.arrays[name])
+        kind = SubspaceReduction if self.method in SUBSPACE else RandomReduction
+        self.reduction_ = kind.from_state(state.inner("reduction"))
+        width = self.coef_.shape[-1]
+        if not width == self.n_features_in_ == self.reduction_.n_features_in_:
             raise StateFormatError(
-                f"the reduction is of {estimator.reduction_.n_features_in_:,} columns and the "
+                f"the reduction is of {self.reduction_.n_features_in_:,} columns and the "
                 f"model of {width:,}; save it again"
             )
-        estimator._restore(meta)
-        return estimator
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _class_weight_text(weights: Any) -> str | None:
-    """Return class weights as text: labels as JSON has them, in pairs."""
-    if weights is None or isinstance(weights, str):
-        return weights
-    pairs = [[k.item() if isinstance(k, np.generic) else k, float(w)] for k, w in weights.items()]
-    return json.dumps(pairs)
-
-
-def _class_weight_of(text: str) -> Any:
-    return text if text == "balanced" else dict(json.loads(text))

@@ -6,20 +6,24 @@ from typing import Any
 
 import numpy as np
 import scipy.special
-from sklearn.base import RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from sksketch._typing import Array
+from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
 from sksketch.models.labels import (
-    LinearClassifier,
+    decision,
     labels_of,
     labels_text,
     one_against_rest,
+    predicted,
+    weights_by_class,
 )
 from sksketch.reduction.dual_losses import CLASSIFICATION, REGRESSION
 from sksketch.reduction.reduced_estimator import ReducedEstimator
 from sksketch.state.guard import reads
+from sksketch.state.persistence import State
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -30,7 +34,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class ReducedClassifier(LinearClassifier, ReducedEstimator):
+class ReducedClassifier(ClassifierMixin, ReducedEstimator):
     """Linear classifier learned on a random subspace of the data, with a certified gap.
 
     Minimises ``F(w) = mean loss + alpha / 2 |w|^2`` over the models of a subspace, and gives the
@@ -109,7 +113,11 @@ class ReducedClassifier(LinearClassifier, ReducedEstimator):
     """
 
     kind = "reduced-classifier"
-    _losses = CLASSIFICATION
+    _constraints = ReducedEstimator._shared_constraints | {
+        "loss": (one_of(*CLASSIFICATION),),
+        "class_weight": (DICTIONARY, one_of("balanced"), NOTHING),
+    }
+    _numeric_targets = False
 
     def __init__(
         self,
@@ -155,6 +163,38 @@ class ReducedClassifier(LinearClassifier, ReducedEstimator):
             return codes, self.loss
         return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0), self.loss
 
+    def _class_weights(self, y: Any) -> Array | float:
+        return weights_by_class(self.class_weight, self.classes_, y)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores of rows: positive for the second of two labels, or one per label.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+        """
+        return decision(self._scores(X))
+
+    def predict(self, X: Any) -> Array:
+        """Return the label of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        scores = self._scores(X)
+        return predicted(self.classes_, scores)
+
     @available_if(_has_probabilities)
     @reads
     def predict_proba(self, X: Any) -> Array:
@@ -173,11 +213,12 @@ class ReducedClassifier(LinearClassifier, ReducedEstimator):
             return np.asarray(scipy.special.softmax(scores, axis=1))
         return one_against_rest(scores)
 
-    def _more_meta(self) -> dict[str, Any]:
-        return {"classes": labels_text(self.classes_)}
+    def _learned(self, state: State) -> State:
+        return super()._learned(state).with_more({"classes": labels_text(self.classes_)}, {})
 
-    def _restore(self, meta: Any) -> None:
-        self.classes_ = labels_of(meta["classes"])
+    def _recall(self, state: State) -> None:
+        super()._recall(state)
+        self.classes_ = labels_of(str(state.meta["classes"]))
 
 
 class ReducedRegressor(RegressorMixin, ReducedEstimator):
@@ -235,7 +276,8 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
     """
 
     kind = "reduced-regressor"
-    _losses = REGRESSION
+    _constraints = ReducedEstimator._shared_constraints | {"loss": (one_of(*REGRESSION),)}
+    _numeric_targets = True
 
     def __init__(
         self,

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from sksketch._typing import Array
 from sksketch.arrays.rows import as_weights, squared_row_norms
 from sksketch.exceptions import NotMergeableError
-from sksketch.models.base import SketchEstimator
-from sksketch.models.checks import host_rows, seed_of
-from sksketch.models.runner import is_dask
+from sksketch.models.checks import host_rows
+from sksketch.models.constraints import whole
+from sksketch.models.parameters import seed_of
+from sksketch.models.runner import is_dask, lazily
+from sksketch.models.sketched import SketchEstimator
+from sksketch.models.tags import preserving_precision
 from sksketch.reduction.power_pass import PowerPass
-from sksketch.reduction.reduction_base import Reduction, check_reduction, check_size
+from sksketch.reduction.reduction_base import (
+    REDUCTION_CONSTRAINTS,
+    check_size,
+    coordinates,
+    directions,
+    lifted_models,
+)
 from sksketch.reduction.residual import (
     FAILURE_PROBABILITY,
     Blocks,
@@ -31,7 +39,7 @@ from sksketch.state.persistence import State
 from sksketch.streams import RowSource
 
 
-class SubspaceReduction(Reduction, SketchEstimator):
+class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):
     """Coordinates of rows on a random subspace of the data (non-oblivious reduction).
 
     Random sums of the rows span a subspace that holds most of what the rows have, so far fewer
@@ -87,6 +95,9 @@ class SubspaceReduction(Reduction, SketchEstimator):
     of two moments are not those of the same directions: finish the pass before transforming.
     After `partial_fit` the bounds are 0 and the squared norm of all rows; `certify` looks again.
 
+    Two can be merged that differ in ``shard`` alone, before any power pass, or with other rows of
+    a power pass that both began with the same sums.
+
     References
     ----------
     .. [1] Xu, Yang, Zhang, Yang (2017), Efficient Non-oblivious Randomized Reduction for
@@ -94,6 +105,7 @@ class SubspaceReduction(Reduction, SketchEstimator):
     """
 
     kind = "subspace-reduction"
+    _constraints = REDUCTION_CONSTRAINTS | {"n_power_iter": (whole(0),), "shard": (whole(0),)}
     _power: PowerPass | None = None
     _n_passes_done = 0
     _bounds: tuple[float, float] | None = None
@@ -113,8 +125,9 @@ class SubspaceReduction(Reduction, SketchEstimator):
         self.shard = shard
         self.random_state = random_state
 
-    def _new_sketch(self, n_features: int) -> Sketch:
-        check_reduction(self.n_components, self.operator, self.n_power_iter)
+    def new_sketch(self, n_features: int) -> Sketch:
+        """Return an empty sketch for rows of ``n_features`` columns, as the parameters ask."""
+        self._check_params()
         if self.n_power_iter:
             check_size(self.n_components, n_features, "a power pass")
         if self.operator in ("gaussian", "srht"):
@@ -186,7 +199,7 @@ class SubspaceReduction(Reduction, SketchEstimator):
         ...     .fit_transform(X)))
         True
         """
-        check_is_fitted(self, "sketch_")
+        self._require_fitted()
         check_size(self.n_components, self.n_features_in_, "a power pass")
         self._power = PowerPass(self._map())
         self._n_passes_done += 1
@@ -199,7 +212,7 @@ class SubspaceReduction(Reduction, SketchEstimator):
         return 1 + int(self.n_power_iter)
 
     def end_pass(self, number: int) -> None:
-        """Hear from `fit_stream` that all rows have come ``number`` times."""
+        """Begin another pass, unless it has begun: all rows have come ``number`` times."""
         if self._n_passes_done < number:
             self.next_pass()
 
@@ -241,8 +254,55 @@ class SubspaceReduction(Reduction, SketchEstimator):
         """Probability with which the upper bound of `spectral_error_` holds."""
         return 1.0 if self._bounds is None else 1.0 - FAILURE_PROBABILITY
 
-    def _rows(self, X: Any) -> Any:
-        return SketchEstimator._rows(self, X)
+    @property
+    def n_components_(self) -> int:
+        """Number of coordinates."""
+        return self._map().n_components
+
+    @property
+    def components_(self) -> Array:
+        """The directions as rows, dense: ``n_components_`` times ``n_features`` numbers."""
+        return directions(self._map())
+
+    def transform(self, X: Any) -> Any:
+        """Return the coordinates of rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
+            Rows; sparse ones are never made dense.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components_)
+            For dask's rows one of dask, which is computed when it is needed.
+        """
+        if is_dask(X):
+            return lazily(self, "transform", X)
+        rows = self._rows(X)
+        return coordinates(self._map(), rows)
+
+    def inverse_model(self, coef: Any) -> Array:
+        """Return linear models of the coordinates as models of the original columns.
+
+        Parameters
+        ----------
+        coef : array-like of shape (n_components_,) or (n_models, n_components_)
+            Coefficients, as linear models of scikit-learn have them.
+
+        Returns
+        -------
+        array of shape (n_features,) or (n_models, n_features)
+            ``X @ result.T`` is ``transform(X) @ coef.T``.
+        """
+        return lifted_models(self._map(), coef)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        return preserving_precision(super().__sklearn_tags__())
 
     def _placed(self, X: Any) -> Any:
         return host_rows(X)
@@ -257,70 +317,56 @@ class SubspaceReduction(Reduction, SketchEstimator):
             return self._power.basis()
         return basis_of(self.sketch_.compact_matrix)
 
-    def merge(self, other: Self) -> Self:
-        """Add the sums of another part of the rows.
-
-        Parameters
-        ----------
-        other : SubspaceReduction
-            With the same parameters but for ``shard``, before any power pass, or with other
-            rows of a power pass that both began with the same sums; it is left as it was.
-
-        Returns
-        -------
-        self
-        """
-        theirs: PowerPass | None = getattr(other, "_power", None)
+    def _absorb(self, other: Self) -> None:
+        theirs = other._power
         if self._power is not None and theirs is not None:
             self._power.merge(theirs)
-            self._answers = {}
         elif self._power is not None or theirs is not None:
             raise NotMergeableError(
                 "cannot merge after a power pass has begun in one of two; merge the first passes, "
                 "then call next_pass and give all rows again"
             )
         else:
-            super().merge(other)
+            super()._absorb(other)
         self._bounds = None
-        return self
 
-    def _shard_template(self) -> Self:
-        template = super()._shard_template()
+    def shard_template(self) -> Self:
+        """Return an unfitted copy for parts of the rows, with a fixed seed."""
+        template = super().shard_template()
         # All parts draw from one seed, each with a number of its own.
         template.random_state = seed_of(self.random_state)
         return template
 
-    def _for_shard(self, index: int, n_shards: int) -> Self:
+    def for_shard(self, index: int, n_shards: int) -> Self:
+        """Return a copy of this template for one of ``n_shards`` parts of the rows."""
         if self._power is None:
-            return super()._for_shard(index, n_shards)
+            return super().for_shard(index, n_shards)
         twin = copy.copy(self)
         twin._power, twin._answers = self._power.fresh(), {}
         return twin
 
-    def state(self) -> State:
-        """Return the parameters and all that was learned, as plain data."""
-        state = super().state()
-        meta, arrays = dict(state.meta), dict(state.arrays)
-        meta["param.random_state"] = int(self.sketch_.seed)  # type: ignore[attr-defined]
-        if self._bounds is not None:
-            arrays["spectral_error"] = np.array(self._bounds)
-        if self._power is not None:
-            meta |= {"n_passes_done": self._n_passes_done, "power_rows": self._power.n_rows}
-            arrays |= self._power.arrays()
-        return replace(state, meta=meta, arrays=arrays)
+    def _saved_params(self) -> dict[str, Any]:
+        seed = int(self.sketch_.seed)  # type: ignore[attr-defined]
+        return super()._saved_params() | {"random_state": seed}
 
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Build the estimator that ``state`` was taken from."""
-        estimator = super().from_state(state)
+    def _learned(self, state: State) -> State:
+        state = super()._learned(state)
+        if self._bounds is not None:
+            state = state.with_more({}, {"spectral_error": np.array(self._bounds)})
+        if self._power is None:
+            return state
+        facts = {"n_passes_done": self._n_passes_done, "power_rows": self._power.n_rows}
+        return state.with_more(facts, self._power.arrays())
+
+    def _recall(self, state: State) -> None:
+        super()._recall(state)
         meta: Any = state.meta
         if "spectral_error" in state.arrays:
             lower, upper = state.arrays["spectral_error"].tolist()
-            estimator._bounds = lower, upper
+            self._bounds = lower, upper
         if "power_rows" in meta:
-            estimator._power = PowerPass.from_arrays(state.arrays, meta["power_rows"])
-            estimator._n_passes_done = meta["n_passes_done"]
-        return estimator
+            self._power = PowerPass.from_arrays(state.arrays, meta["power_rows"])
+            self._n_passes_done = meta["n_passes_done"]
 
 
 def _weights(sample_weight: Any, n_rows: int) -> Array:

@@ -4,29 +4,45 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from sksketch._typing import Array
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import like, on_device, precision, to_numpy
 from sksketch.arrays.rounding import gamma
 from sksketch.arrays.rows import times
-from sksketch.models.base import SketchEstimator
 from sksketch.models.checks import are_plain, checked_rows, host_rows
+from sksketch.models.constraints import (
+    FLAG,
+    NOTHING,
+    SKETCH,
+    SKETCH_KEY,
+    Constraints,
+    check_value,
+    number,
+    one_of,
+    several,
+    whole,
+)
 from sksketch.models.runner import is_dask, lazily
+from sksketch.models.sketched import SketchEstimator
 from sksketch.ridge.exact import RidgeReader
 from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, row_lengths
 from sksketch.sketches import ExactCovariance, Regression, Sketch, make_sketch
+from sksketch.sketches.directions.shrink.readout import SHIFTS
 
 # The exact covariance is taken up to this many bytes of it.
 EXACT_BYTES = 64 << 20
 
 # Beyond this relative bound coefficients may be anything.
 VACUOUS = 1.0
+
+
+PENALTIES = several("numbers from 0 on", number(0.0))
 
 
 class RidgePath(NamedTuple):
@@ -45,6 +61,12 @@ class RidgePath(NamedTuple):
 class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     """A linear model read from a sketch of rows and targets; subclasses choose the penalty."""
 
+    _shared_constraints: ClassVar[Constraints] = {
+        "sketch": (SKETCH_KEY, SKETCH),
+        "sketch_size": (whole(1),),
+        "fit_intercept": (FLAG,),
+        "correction": (one_of(*SHIFTS), number(0.0), NOTHING),
+    }
     sketch: str | Sketch
     sketch_size: int
     fit_intercept: bool
@@ -54,10 +76,8 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     def _penalty(self) -> float:
         """Return the penalty of `coef_`."""
 
-    def _check_params(self) -> None:
-        """Refuse parameters that make no sense, before any row is read."""
-
-    def _new_sketch(self, n_features: int) -> Sketch:
+    def new_sketch(self, n_features: int) -> Sketch:
+        """Return an empty sketch for rows of ``n_features`` columns, as the parameters ask."""
         self._check_params()
         if isinstance(self.sketch, Sketch):
             inner = self.sketch.fresh()
@@ -184,10 +204,9 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         -------
         RidgePath
         """
-        check_is_fitted(self, "sketch_")
+        self._require_fitted()
         values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-        if values.ndim != 1 or not (values >= 0).all() or not np.isfinite(values).all():
-            raise ValueError(f"alphas must be numbers that are not negative, got {alphas!r:.80}")
+        check_value("alphas", values, PENALTIES)
         found = [self._solve(float(alpha)) for alpha in values]
         shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
         intercepts = np.stack([intercepts for _, intercepts in found])
@@ -256,11 +275,6 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
             bounds = np.outer(away + mean_error, certified)
         bounds = np.where(np.isinf(certified), np.inf, bounds) + rounding
         return np.asarray(self._shaped(bounds + g * np.outer(sizes, lengths)).T)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _targets_of(y: Any, n_rows: int) -> Array:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.models.constraints import number, whole
 from sksketch.ridge.refinement import conjugate_gradients
 from sksketch.ridge.ridge_estimator import RidgeEstimator
 from sksketch.ridge.solution import RidgeSolution
@@ -76,6 +76,10 @@ class StreamingRidge(RidgeEstimator):
     """
 
     kind = "streaming-ridge"
+    _constraints = RidgeEstimator._shared_constraints | {
+        "alpha": (number(0.0),),
+        "refine": (whole(0),),
+    }
     _refined: Array | None = None
 
     def __init__(
@@ -95,23 +99,17 @@ class StreamingRidge(RidgeEstimator):
         self.correction = correction
         self.refine = refine
 
-    def _check_params(self) -> None:
-        alpha: Any = self.alpha
-        if not isinstance(alpha, Real) or not 0 <= float(alpha) < np.inf:
-            raise ValueError(f"alpha must be a number that is not negative, got {alpha!r}")
-        if self.refine < 0:
-            raise ValueError(f"refine must be a number of passes, got {self.refine!r}")
-
     def _penalty(self) -> float:
         return float(self.alpha)
 
-    def _shard_template(self) -> Self:
+    def shard_template(self) -> Self:
+        """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""
         if self.refine:
             raise ValueError(
                 f"refine={self.refine} looks at all rows again, in memory; set refine=0 for parts "
                 "that are learned apart"
             )
-        return super()._shard_template()
+        return super().shard_template()
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
@@ -167,32 +165,16 @@ class StreamingRidge(RidgeEstimator):
             return self._refined, self._intercepts(self._refined)
         return super()._found()
 
-    def merge(self, other: Self) -> Self:
-        """Add what another estimator has learned from other rows of the same columns.
-
-        Parameters
-        ----------
-        other : StreamingRidge
-            It is left as it was.
-
-        Returns
-        -------
-        self
-        """
-        super().merge(other)
+    def _absorb(self, other: Self) -> None:
+        super()._absorb(other)
         self._refined = None
-        return self
 
-    def state(self) -> State:
-        """Return the parameters and all that was learned, as plain data."""
-        state = super().state()
+    def _learned(self, state: State) -> State:
+        state = super()._learned(state)
         if self._refined is None:
             return state
-        return replace(state, arrays={**state.arrays, "refined": self._refined.copy()})
+        return state.with_more({}, {"refined": self._refined.copy()})
 
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Build the estimator that ``state`` was taken from."""
-        estimator = super().from_state(state)
-        estimator._refined = state.arrays.get("refined")
-        return estimator
+    def _recall(self, state: State) -> None:
+        super()._recall(state)
+        self._refined = state.arrays.get("refined")

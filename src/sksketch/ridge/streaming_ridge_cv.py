@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
 from sksketch._typing import Array
 from sksketch.exceptions import NotMergeableError
+from sksketch.models.constraints import one_of, such, whole
 from sksketch.ridge.holdout import Reservoir
-from sksketch.ridge.ridge_estimator import RidgeEstimator
+from sksketch.ridge.ridge_estimator import PENALTIES, RidgeEstimator
 from sksketch.ridge.solution import residual_dimension_interval
 from sksketch.sketches import Sketch
 from sksketch.state.persistence import State
@@ -61,7 +62,12 @@ class StreamingRidgeCV(RidgeEstimator):
     """
 
     kind = "streaming-ridge-cv"
-    _array_params = ("alphas",)
+    _constraints = RidgeEstimator._shared_constraints | {
+        "alphas": (PENALTIES,),
+        "selection": (one_of("gcv", "holdout"),),
+        "holdout_rows": (whole(1),),
+        "random_state": (such("an integer", Integral),),
+    }
     _reservoir: Reservoir | None = None
 
     def __init__(
@@ -84,15 +90,6 @@ class StreamingRidgeCV(RidgeEstimator):
         self.selection = selection
         self.holdout_rows = holdout_rows
         self.random_state = random_state
-
-    def _check_params(self) -> None:
-        alphas = np.asarray(self.alphas, dtype=np.float64)
-        if alphas.ndim != 1 or not len(alphas) or not (alphas >= 0).all():
-            raise ValueError(f"alphas must be some numbers from 0 on, got {self.alphas!r:.80}")
-        if self.selection not in ("gcv", "holdout"):
-            raise ValueError(f"selection must be 'gcv' or 'holdout', got {self.selection!r}")
-        if self.holdout_rows < 1:
-            raise ValueError(f"holdout_rows must be at least 1, got {self.holdout_rows!r}")
 
     def _update(self, sketch: Any, rows: Any, targets: Any, sample_weight: Any) -> None:
         if self.selection == "gcv":
@@ -144,7 +141,8 @@ class StreamingRidgeCV(RidgeEstimator):
         reader = self._reader()
         moments = reader.moments
         if sketch.linear:
-            return self._once("projected", None).score(alpha, moments.weight), (0.0, np.inf)
+            projected = self._once("projected", lambda: self._projected(sketch))
+            return projected.score(alpha, moments.weight), (0.0, np.inf)
         ends = reader.squared_error_interval(solution.coefficients)
         # From the coefficients that are returned to the exact ones.
         low = np.maximum(np.sqrt(ends[0]) - solution.image_bounds, 0.0) ** 2
@@ -166,37 +164,32 @@ class StreamingRidgeCV(RidgeEstimator):
         score = float(held.weights @ errors.mean(axis=1) / held.weights.sum())
         return score, (score, score)
 
-    def merge(self, other: Self) -> Self:
-        """Add what another estimator has learned; only with ``selection="gcv"``."""
+    def _absorb(self, other: Self) -> None:
         self._require_no_holdout()
         other._require_no_holdout()
-        return super().merge(other)
+        super()._absorb(other)
 
     def _require_no_holdout(self) -> None:
         if self.selection == "holdout":
             raise NotMergeableError('rows kept apart can not be merged; fit with selection="gcv"')
 
-    def _shard_template(self) -> Self:
+    def shard_template(self) -> Self:
+        """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""
         self._require_no_holdout()
-        return super()._shard_template()
+        return super().shard_template()
 
-    def state(self) -> State:
-        """Return the parameters and all that was learned, as plain data."""
-        state = super().state()
-        if self._reservoir is None:
+    def _learned(self, state: State) -> State:
+        state = super()._learned(state)
+        if (held := self._reservoir) is None:
             return state
-        meta = {**state.meta, "holdout_seen": self._reservoir.n_seen}
-        return replace(state, meta=meta, arrays={**state.arrays, **self._reservoir.arrays()})
+        return state.with_more({"holdout_seen": held.n_seen}, held.arrays())
 
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Build the estimator that ``state`` was taken from."""
-        estimator = super().from_state(state)
+    def _recall(self, state: State) -> None:
+        super()._recall(state)
         if "holdout_seen" in state.meta:
-            estimator._reservoir = Reservoir(estimator.holdout_rows, int(estimator.random_state))
+            self._reservoir = Reservoir(self.holdout_rows, int(self.random_state))
             n_seen: Any = state.meta["holdout_seen"]
-            estimator._reservoir.restore(state.arrays, n_seen, estimator.n_features_in_)
-        return estimator
+            self._reservoir.restore(state.arrays, n_seen, self.n_features_in_)
 
 
 def _product(errors: Array, factor: float) -> float:

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import PathLike
-from sksketch.exceptions import StateFormatError
+from sksketch.exceptions import ExplainedError, Option, StateFormatError
+from sksketch.models.base import put
 from sksketch.sketches import Sketch
 from sksketch.state.blame import fitting
 from sksketch.state.disk import sweep
 from sksketch.state.persistence import State, read_state, write_state
 
 KIND, VERSION = "checkpoint", 1
-ADVICE = "delete the file, or pass resume=False to start over"
+ADVICE = ("; delete the file, or pass ", Option("resume", False), " to start over")
 
 
 class Checkpoint:
@@ -67,9 +68,10 @@ class Checkpoint:
             with fitting(self.path):
                 changed = difference(json.loads(meta[what]), mine)
             if changed is not None:
-                raise ValueError(
+                raise ExplainedError(
                     f"cannot go on from the checkpoint {self.path!r}, because the {what} has "
-                    f"changed: {changed}; {ADVICE}"
+                    f"changed: {changed}",
+                    *ADVICE,
                 )
         with fitting(self.path):
             n_done = state.count("rows_done")
@@ -77,23 +79,6 @@ class Checkpoint:
         put(restored, model)
         self.n_written = n_done
         return n_done
-
-
-def put(restored: Any, model: Any) -> None:
-    """Give ``model`` everything that ``restored`` has, except parameters: it has those."""
-    kept = set() if isinstance(model, Sketch) else set(model.get_params(deep=False))
-    forget(model)
-    vars(model).update({k: v for k, v in vars(restored).items() if k not in kept})
-
-
-def forget(model: Any) -> None:
-    """Bring an estimator back to its parameters, and a sketch to nothing."""
-    kept = set() if isinstance(model, Sketch) else set(model.get_params(deep=False))
-    for name in list(vars(model)):
-        # scikit-learn keeps callbacks, output and routing settings under names of its own, and
-        # the number of a shard is no more learned than a parameter.
-        if name not in kept and not name.startswith(("_skl", "_metadata", "_parent", "_shard")):
-            delattr(model, name)
 
 
 def described(value: Any) -> Any:

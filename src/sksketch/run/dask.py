@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from sksketch.exceptions import PartitionError
-from sksketch.models.callbacks import Callbacks
+from sksketch.models.scikit_learn import Callbacks
 from sksketch.run import workers
 from sksketch.run.dask_rows import collect, first_rows, load_dask, rows_of
 from sksketch.run.dask_workers import Workers, patience

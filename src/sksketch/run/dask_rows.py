@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from sksketch.arrays.rows import without_traps
 from sksketch.models.runner import is_dask, module_of
+from sksketch.models.scikit_learn import output_of
 from sksketch.run.shards import Rows
 from sksketch.streams.blocks import stacked
 
@@ -143,7 +144,7 @@ def lazily(estimator: Any, method: str, X: Any) -> Any:
     columns (or a series), and a list of Delayed a list of them.
     """
     dask = load_dask()
-    if vars(estimator).get("_sklearn_output_config", {}).get("transform") not in (None, "default"):
+    if output_of(estimator) != "default":
         raise ValueError(
             "set_output makes tables in memory, and dask's rows are not; set it to 'default'. A "
             "dask DataFrame gives named columns by itself"

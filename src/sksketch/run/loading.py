@@ -1,9 +1,7 @@
-"""Read any saved file back into the object that wrote it, or a sketch out as an estimator."""
+"""Read any saved file back into the object that wrote it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sksketch._typing import PathLike
@@ -24,7 +22,7 @@ from sksketch.reduction import (
     SubspaceReduction,
 )
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
-from sksketch.sketches import Sketch, load_sketch
+from sksketch.sketches import load_sketch
 from sksketch.state.blame import fitting
 from sksketch.state.persistence import State, read_state
 
@@ -80,15 +78,3 @@ def restore(state: State) -> Any:
     if state.kind in ESTIMATORS:
         return ESTIMATORS[state.kind].from_state(state)
     return load_sketch(state)
-
-
-def read_out(
-    kind: Any, options: Mapping[str, Any], sketch: Sketch, names: Sequence[str] | None = None
-) -> Any:
-    """Return the estimator of that kind and options that has learned what the sketch has seen."""
-    meta: dict[str, Any] = {f"param.{name}": value for name, value in options.items()}
-    meta["n_features_in"] = sketch.n_features
-    if names is not None:
-        meta["feature_names"] = json.dumps(list(names))
-    state = State(kind.kind, kind.version, meta, {}).with_inner("sketch", sketch.state())
-    return kind.from_state(state)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple
 
 from sksketch.arrays.threads import one_blas_thread
-from sksketch.exceptions import NotMergeableError, PartitionError
+from sksketch.exceptions import ExplainedError, NotMergeableError, PartitionError, parts_of
+from sksketch.models.base import put
 from sksketch.models.checks import check_ageless
-from sksketch.run.checkpoints import put
-from sksketch.run.stream import SeveralPasses
+from sksketch.models.protocols import Piloted, SeveralPasses, Shardable
 from sksketch.sketches import Sketch
 from sksketch.state.persistence import State
 
@@ -37,28 +37,6 @@ class Shard(NamedTuple):
     state: State | None
 
 
-@runtime_checkable
-class Shardable(Protocol):
-    """An estimator that can tell whether parts of its rows can be learned apart.
-
-    What it returns has ``_for_shard(index, n_shards)``, a copy for one of the parts, and
-    ``_compact()``, which makes the state of one small.
-    """
-
-    def _shard_template(self) -> Self:
-        """Return an unfitted copy with a fixed seed, or say why parts can not be merged."""
-
-
-@runtime_checkable
-class Piloted(Protocol):
-    """One that must see some rows before it can tell all parts how to learn."""
-
-    _pilot_rows: int
-
-    def _take_pilot(self, rows: Any) -> None:
-        """Choose by these rows what all parts must have in common."""
-
-
 def shard_template(estimator: Any) -> Any:
     """Return what every part starts from; refuse what can not be merged, before any work."""
     if isinstance(estimator, Sketch):
@@ -66,7 +44,7 @@ def shard_template(estimator: Any) -> Any:
             raise ValueError(f"{estimator!r} has rows already; pass its fresh() and merge the two")
         return check_ageless(estimator.fresh())
     if isinstance(estimator, Shardable):
-        return estimator._shard_template()
+        return estimator.shard_template()
     raise NotMergeableError(
         f"{type(estimator).__name__} can not learn parts of the rows apart; use fit_stream, which "
         "takes one part after the other"
@@ -84,17 +62,11 @@ def learn_shard(template: Any, blocks: Iterable[Rows], index: int, n_shards: int
             if not rows.X.shape[0]:
                 continue
             if model is None:
-                model = _model_for(template, index, n_shards)
+                model = template.for_shard(index, n_shards)
             _learn(model, rows)
             n_rows += rows.X.shape[0]
         state = None if model is None else _state(model)
     return Shard(index, index + 1, n_rows, state)
-
-
-def _model_for(template: Any, index: int, n_shards: int) -> Any:
-    if isinstance(template, Sketch):
-        return template.for_shard(index, n_shards)
-    return template._for_shard(index, n_shards)
 
 
 def _learn(model: Any, rows: Rows) -> None:
@@ -106,14 +78,10 @@ def _learn(model: Any, rows: Rows) -> None:
     model.partial_fit(rows.X, rows.y, **weights)
 
 
-def _state(model: Any) -> State:
+def _state(model: Sketch | Shardable) -> State:
     """Return what travels: as little as can be."""
-    if isinstance(model, Sketch):
-        model.compact()
-    else:
-        model._compact()
-    state: State = model.state()
-    return state
+    model.compact()
+    return model.state()
 
 
 def merge_shards(kind: Any, shards: Sequence[Shard]) -> Shard:
@@ -211,7 +179,7 @@ def fit_parts(
     """
     template = shard_template(estimator)
     if isinstance(template, Piloted):
-        template._take_pilot(head(template._pilot_rows))
+        template.take_pilot(head(template.pilot_rows))
     n_passes = template.n_passes if isinstance(template, SeveralPasses) else 1
     fitted = template
     for number in range(n_passes):
@@ -235,8 +203,9 @@ def partition_error(index: int, n_shards: int, error: BaseException) -> Partitio
     """Return the error of a partition with its number."""
     if isinstance(error, PartitionError):
         return error
-    reason = str(error) or type(error).__name__
-    return PartitionError(f"partition {index} of {n_shards}: {reason}")
+    column = error.column if isinstance(error, ExplainedError) else None
+    place = f"partition {index} of {n_shards}"
+    return PartitionError(*parts_of(error), place=place, column=column)
 
 
 @contextmanager
@@ -256,4 +225,4 @@ def _named_range(shard: Shard) -> Iterator[None]:
         where = (
             f"partition {last}" if shard.first == last else f"partitions {shard.first} to {last}"
         )
-        raise PartitionError(f"{where}: {error}") from error
+        raise PartitionError(*parts_of(error), place=where) from error

@@ -7,13 +7,15 @@ import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from sksketch._typing import PathLike
-from sksketch.models.callbacks import Callbacks
-from sksketch.run.checkpoints import Checkpoint, forget
+from sksketch.models.base import forget
+from sksketch.models.protocols import SeveralPasses
+from sksketch.models.scikit_learn import Callbacks
+from sksketch.run.checkpoints import Checkpoint
 from sksketch.run.progress import Progress, reporting
 from sksketch.sketches import Sketch
 from sksketch.state.blame import using
@@ -24,16 +26,6 @@ T = TypeVar("T")
 
 # Seconds between two checkpoints, unless rows are given.
 PERIOD = 30.0
-
-
-@runtime_checkable
-class SeveralPasses(Protocol):
-    """An estimator that needs all rows more than once, and hears when they have all come."""
-
-    n_passes: int
-
-    def end_pass(self, number: int) -> None:
-        """All rows have come ``number`` times; heard again when a run goes on later."""
 
 
 def fit_stream(

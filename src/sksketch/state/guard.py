@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from threading import get_ident
 from types import FunctionType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ WRITERS = frozenset(
     {
         *("update", "merge", "compact", "fit", "fit_transform", "fit_predict", "fit_rows"),
         *("partial_fit", "partial_fit_predict", "progressive_score", "learn_one"),
-        *("next_pass", "end_pass", "certify", "keep_embedding"),
+        *("next_pass", "end_pass", "certify", "keep_embedding", "take_pilot"),
     }
 )
 
@@ -44,31 +44,40 @@ class Guarded:
     _learns_with_blas: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
-        for name, member in list(vars(cls).items()):
-            if name == "from_state":
-                setattr(cls, name, classmethod(_with_own_arrays(member.__func__)))
-            elif name.startswith("_"):
-                continue
-            elif isinstance(member, FunctionType):
-                setattr(cls, name, (writes if name in WRITERS else reads)(member))
-            elif isinstance(member, property) and member.fget is not None:
-                setattr(cls, name, property(reads(member.fget), doc=member.__doc__))
+        put_doors(cls)
         super().__init_subclass__(**options)
 
     def __setstate__(self, state: Any) -> None:
         # A buffer beside the pickle, or a map of its file, belongs to others as well.
-        state = own(state, {})
-        parent = getattr(super(), "__setstate__", None)
-        if parent is not None:
-            parent(state)
-        else:
-            self.__dict__.update(state)
+        self.__dict__.update(own(state, {}))
 
     def __copy__(self) -> Self:
-        # Shares what it has with the original, and not what `__setstate__` would make of it.
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        return twin
+        return shallow_copy(self)
+
+
+Class = TypeVar("Class", bound=type)
+Object = TypeVar("Object")
+
+
+def put_doors(cls: Class) -> Class:
+    """Put a door before every public method and property that a class itself defines."""
+    for name, member in list(vars(cls).items()):
+        if name == "from_state":
+            setattr(cls, name, classmethod(_with_own_arrays(member.__func__)))
+        elif name.startswith("_"):
+            continue
+        elif isinstance(member, FunctionType):
+            setattr(cls, name, (writes if name in WRITERS else reads)(member))
+        elif isinstance(member, property) and member.fget is not None:
+            setattr(cls, name, property(reads(member.fget), doc=member.__doc__))
+    return cls
+
+
+def shallow_copy(original: Object) -> Object:
+    """Return a twin that shares what the original has, and not what unpickling makes of it."""
+    twin = type(original).__new__(type(original))
+    vars(twin).update(vars(original))
+    return twin
 
 
 def writes(method: Callable[..., Any]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sksketch._typing import Array
-from sksketch.exceptions import SourceError
+from sksketch.exceptions import Option, SourceError
 
 # Less than blocks of arrays have: while reading ahead, four of them are in memory.
 TABLE_BYTES = 4 * 2**20
@@ -19,6 +19,10 @@ WIDE_ROWS, WIDE_BYTES = 1024, 64 << 20
 
 # The features and targets of some rows.
 XY = tuple[Array, Array | None]
+
+
+class NotNumericError(SourceError):
+    """A column that was chosen holds something else than numbers."""
 
 
 class Field(NamedTuple):
@@ -143,7 +147,7 @@ class Layout:
             return [i for i in range(len(self._fields)) if i not in self._targets]
         chosen = self._find(_as_list(columns), "column")
         if len(set(chosen)) < len(chosen) or set(chosen) & set(self._targets):
-            raise SourceError(f"{self._where}: a column is chosen twice; name each column once")
+            raise SourceError("a column is chosen twice; name each column once", place=self._where)
         return chosen
 
     def _choose_categories(self, choice: Choice) -> dict[int, list[Any]]:
@@ -160,25 +164,33 @@ class Layout:
             values = known.get(i, field.categories)
             if values is None:
                 raise SourceError(
-                    f"{self._where}: the categories of column {field.name!r} are not known before "
-                    f"it is read; pass categories={{{field.name!r}: [...]}}"
+                    f"the categories of column {field.name!r} are not known before it is read; "
+                    "pass ",
+                    Option("categories", {field.name: ...}),
+                    place=self._where,
+                    column=field.name,
                 )
             found[i] = list(values)
             if len(set(found[i])) < len(found[i]) or not found[i]:
                 raise SourceError(
-                    f"{self._where}: the categories of column {field.name!r} repeat or are none; "
-                    "list each once"
+                    f"the categories of column {field.name!r} repeat or are none; list each once",
+                    place=self._where,
+                    column=field.name,
                 )
         return found
 
     def _check_number(self, field: Field, what: str) -> None:
         if field.dtype is not None:
             return
-        advice = "encode it as numbers"
+        advice: list[str | Option] = ["encode it as numbers"]
         if what == "column":
-            advice = "leave it out with columns=[...], or pass one_hot=True and its categories"
-        raise SourceError(
-            f"{self._where}: {what} {field.name[:40]!r} is not numeric ({field.kind}); {advice}"
+            as_columns = Option("one_hot", field.name)
+            advice = ["leave it out with ", Option("columns", ...), ", or pass ", as_columns]
+        raise NotNumericError(
+            f"{what} {field.name[:40]!r} is not numeric ({field.kind}); ",
+            *advice,
+            place=self._where,
+            column=field.name,
         )
 
     def _names_of(self, position: int) -> list[str]:

@@ -15,7 +15,7 @@ from tokenize import TokenError
 from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile
 
-from sksketch.exceptions import SourceError
+from sksketch.exceptions import Option, SourceError
 
 STDIN = "-"
 TEXT_BYTES = 4 * 2**20
@@ -106,8 +106,10 @@ def format_of(files: list[Path], wanted: str | None) -> str:
         kind = "zarr" if is_zarr(file) else FORMATS.get(suffix.lower())
         if kind is None or (file.suffix == ".gz" and kind not in TEXT_FORMATS):
             raise SourceError(
-                f"{file}: the name does not tell what it holds; pass format='csv' or another, "
-                "or a pattern such as 'folder/*.csv'"
+                "the name does not tell what it holds; pass ",
+                Option("format", "csv"),
+                " or another, or a pattern such as 'folder/*.csv'",
+                place=str(file),
             )
         found.setdefault(kind, file)
     if len(found) > 1:
@@ -157,7 +159,7 @@ def blamed(where: Any, complaint: str, advice: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise SourceError(f"{where}: {complaint} ({reason}); {advice}") from None
+        raise SourceError(f"{complaint} ({reason}); {advice}", place=str(where)) from None
 
 
 def text_blocks(file: Path | None, quotes: bool = False) -> Iterator[TextBlock]:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
-from sksketch.exceptions import SourceError
+from sksketch.exceptions import Option, SourceError
 
 MISSING = ("error", "mean", "drop")
 # Left to whoever gets the rows.
@@ -74,16 +74,23 @@ class Missing:
     ) -> None:
         row, column = np.argwhere(np.reshape(holes, (len(holes), -1)))[0]
         label = f"{what} {column}" if names is None else f"{what} {names[column][:40]!r}"
-        advice = "drop" if what == "target" else "mean' or 'drop"
-        raise SourceError(f"{place(int(row))}: missing value in {label}; pass missing='{advice}'")
+        raise SourceError(
+            f"missing value in {label}; pass ",
+            Option("missing", *(("drop",) if what == "target" else ("mean", "drop"))),
+            place=place(int(row)),
+            column=int(column) if names is None else names[column],
+        )
 
     def _check_sparse(self, X: Any, place: Callable[[int], str]) -> None:
         if _has_nan(X.data):
             entry = int(np.flatnonzero(np.isnan(X.data))[0])
             row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
+            column = int(X.indices[entry])
             raise SourceError(
-                f"{place(row)}: NaN in column {X.indices[entry]} of sparse rows; leave the entry "
-                "out if it is zero, or drop the row"
+                f"NaN in column {column} of sparse rows; leave the entry out if it is zero, or "
+                "drop the row",
+                place=place(row),
+                column=column,
             )
 
     def _with_means(self, X: Any, holes: Array | None, place: Callable[[int], str]) -> Any:
@@ -111,10 +118,13 @@ class Missing:
         return X
 
     def _refuse_empty(self, column: int, n_rows: int, place: Callable[[int], str]) -> None:
-        label = column if self._features is None else repr(self._features[column])
+        name = column if self._features is None else self._features[column]
         raise SourceError(
-            f"{place(0)}: column {label} has no value in the first {n_rows} rows, so it has no "
-            "mean; leave the column out, or pass missing='drop'"
+            f"column {name!r} has no value in the first {n_rows} rows, so it has no mean; leave "
+            "the column out, or pass ",
+            Option("missing", "drop"),
+            place=place(0),
+            column=name,
         )
 
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from sksketch.exceptions import SourceError
+from sksketch.exceptions import Option, SourceError
 from sksketch.streams.blocks import Block
 from sksketch.streams.open import open_rows
 from sksketch.streams.source import RowSource, Stretch
@@ -53,16 +53,18 @@ def divide(source: RowSource, options: dict[str, Any]) -> list[Part]:
     """
     if source.missing == "mean":
         raise SourceError(
-            "missing='mean' takes the mean of all rows above, which parts do not know; drop or "
-            "fill the rows before"
+            Option("missing", "mean"),
+            " takes the mean of all rows above, which parts do not know; drop or fill the rows "
+            "before",
         )
     division = source.division()
     if not division.stretches:
         raise SourceError("the standard input can not be cut into parts; give files")
     if len(division.stretches) == 1 and division.stretches[0].n_rows is None:
         raise SourceError(
-            f"{division.stretches[0].file}: one file of text can only be read from its start; "
-            "give several files, or Parquet, .npy or Zarr, to read parts at once"
+            "one file of text can only be read from its start; give several files, or Parquet, "
+            ".npy or Zarr, to read parts at once",
+            place=str(division.stretches[0].file),
         )
     opening = {**options, **division.options}
     most_rows = max(1, PART_BYTES // (8 * source.n_features))

@@ -29,7 +29,6 @@ from sksketch.cli.saving import STDOUT, Saved, blaming, read_merged, write
 from sksketch.cli.show import print_model, say
 from sksketch.decomposition import StreamingPCA, StreamingSVD
 from sksketch.ridge import StreamingRidge
-from sksketch.run.loading import read_out
 from sksketch.sketches import Centered, Regression, Sketch
 
 
@@ -79,7 +78,7 @@ def ridge(
             saved = read_merged(rows.sources)
             sketch = _readable(saved.model, "ridge")
             options = {"alpha": alpha, "fit_intercept": sketch.centered}
-            _save(Saved(read_out(StreamingRidge, options, sketch, saved.names), saved.names), run)
+            _save(Saved(StreamingRidge(**options).reading(sketch, saved.names), saved.names), run)
         return
     keep_sources(rows, run.output)
     source = open_source(rows, target)
@@ -120,7 +119,7 @@ def _decompose(
         with blaming(" or ".join(rows.sources)):
             saved = read_merged(rows.sources)
             sketch = _readable(saved.model, "pca" if kind is StreamingPCA else "svd")
-            _save(Saved(read_out(kind, options, sketch, saved.names), saved.names), run)
+            _save(Saved(kind(**options).reading(sketch, saved.names), saved.names), run)
         return
     keep_sources(rows, run.output)
     source = open_source(rows)
@@ -137,7 +136,7 @@ def _numbered(model: Any, method: Method, spread: Spread) -> Any:
         raise typer.BadParameter(f"--shard is 0 to {method.shards - 1}, got {method.shard}")
     if spread.workers is not None or spread.dask is not None:
         raise typer.BadParameter("--shards is for one part; --workers and --dask number their own")
-    return model._for_shard(method.shard, method.shards)
+    return model.for_shard(method.shard, method.shards)
 
 
 def _n_components(text: str | None) -> int | float | None:

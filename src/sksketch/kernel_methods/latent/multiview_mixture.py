@@ -8,10 +8,18 @@ from typing import Any, Self
 
 import numpy as np
 
+from sksketch._typing import Array
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.arrays.random import stream
 from sksketch.kernel_methods.batching import stacked
-from sksketch.kernel_methods.kernels import SHIFT_INVARIANT, canonical_name
+from sksketch.kernel_methods.fitting import (
+    KERNEL_CONSTRAINTS,
+    as_column,
+    fitted_features,
+    kernel_among,
+    kernel_rows,
+)
+from sksketch.kernel_methods.kernels import SHIFT_INVARIANT
 from sksketch.kernel_methods.latent.density import (
     WeightedDensity,
     density_bandwidth,
@@ -28,14 +36,17 @@ from sksketch.kernel_methods.latent.multiview import (
     responsibilities,
     solve,
 )
-from sksketch.kernel_methods.latent.three_views import ThreeViews
-from sksketch.models.checks import check_choice, check_whole, seed_of
+from sksketch.kernel_methods.latent.three_views import Learned, checked_triple, checked_view
+from sksketch.models.base import Estimator, or_as_before
+from sksketch.models.constraints import FLAG, check_value, number, one_of, whole
+from sksketch.models.parameters import seed_of
+from sksketch.state.persistence import State
 
 # Classes are predicted with the densities of so many kept rows.
 PREDICT_ROWS = 6000
 
 
-class MultiviewMixture(ThreeViews):
+class MultiviewMixture(Estimator):
     """Hidden classes from three views that are independent given the class.
 
     Learns the weight of each class and the density of each view given the class, of any form,
@@ -109,6 +120,21 @@ class MultiviewMixture(ThreeViews):
 
     kind = "multiview-mixture"
     _fitted = "weights_"
+    _constraints = KERNEL_CONSTRAINTS | {
+        "kernel": (kernel_among(SHIFT_INVARIANT),),
+        "n_components": (whole(1),),
+        "same_conditionals": (FLAG,),
+        "lift_rows": (whole(0),),
+        "density_bandwidth": (one_of("auto"), number(0.0, bounds="()")),
+        "n_passes": (whole(0),),
+    }
+    features_: Triple
+    coefficients_: Triple
+    weights_: Array
+    weight_sum_: float
+    singular_values_: Array
+    _lifted: Triple | None
+    _n_features: tuple[int, ...]
 
     def __init__(
         self,
@@ -150,14 +176,15 @@ class MultiviewMixture(ThreeViews):
         self
         """
         self._check_params()
-        with self._or_as_before():
+        with or_as_before(self):
             views = self._triple((X1, X2, X3), reset=True)
             n, k = views[0].shape[0], self.n_components
             if n < k:
                 raise ValueError(f"got {n} triples for n_components={k}; give more of them")
             seed, shared = seed_of(self.random_state), bool(self.same_conditionals)
+            params = self.get_params(deep=False)
             maps = [
-                self._new_features(X, seed, landmarks=self.landmarks)
+                fitted_features(params, X, seed, landmarks=self.landmarks)
                 for X in (views[:1] if shared else views)
             ]
             if min(f.n_columns for f in maps) < k:
@@ -196,10 +223,10 @@ class MultiviewMixture(ThreeViews):
         -------
         array of shape (n_samples,), or (n_samples, n_components) for all classes
         """
-        self._require()
-        check_choice("view", view, (1, 2, 3))
-        check_choice("component", component, (None, *range(len(self.weights_))))
-        rows = self._rows(X, f"X{view}", self._n_features[view - 1])
+        self._require_fitted()
+        check_value("view", view, one_of(1, 2, 3))
+        check_value("component", component, one_of(None, *range(len(self.weights_))))
+        rows = checked_view(X, f"X{view}", self._n_features[view - 1], self.same_conditionals)
         values, kernel = self._kernel_means(rows, view - 1)
         found = namespace(values).clip(values, 0.0, math.inf) / volume(kernel, rows.shape[1])
         return found if component is None else found[:, component]
@@ -215,7 +242,7 @@ class MultiviewMixture(ThreeViews):
         -------
         array of shape (n_samples, n_components)
         """
-        self._require()
+        self._require_fitted()
         views = self._triple((X1, X2, X3), reset=False)
         xp = namespace(views[0])
         logs = like(np.log(self.weights_), views[0])[None, :]
@@ -317,19 +344,39 @@ class MultiviewMixture(ThreeViews):
         features = self.features_[view]
         return features.evaluate(rows, self.coefficients_[view]), features.kernel
 
-    # Checks
-
-    def _check_params(self) -> None:
-        check_whole("n_components", self.n_components, 1)
-        check_whole("n_random_features", self.n_random_features, 1)
-        check_whole("lift_rows", self.lift_rows, 0)
-        check_whole("n_passes", self.n_passes, 0)
-        check_choice("kernel", canonical_name(self.kernel), SHIFT_INVARIANT)
-        scale = self.density_bandwidth
-        if isinstance(scale, str):
-            check_choice("density_bandwidth", scale, ("auto",))
-        elif not self.lift_rows:
+    def _check_together(self) -> None:
+        if not isinstance(self.density_bandwidth, str) and not self.lift_rows:
             raise ValueError(
                 "density_bandwidth is given, and lift_rows=0 keeps no rows to use it on; give "
                 "the bandwidth alone, or lift_rows"
             )
+
+    def _triple(self, given: tuple[Any, Any, Any], *, reset: bool) -> Triple:
+        """Return three checked views with one row for each triple."""
+        first = kernel_rows(self, as_column(given[0]), reset=reset)
+        n_features = None if reset else self._n_features
+        views = checked_triple(first, given[1:], n_features, bool(self.same_conditionals))
+        if reset:
+            self._n_features = tuple(X.shape[1] for X in views)
+        return views
+
+    # Saving
+
+    def _learned(self, state: State) -> State:
+        found = Learned(
+            self.features_, self.coefficients_, self._lifted, bool(self.same_conditionals)
+        )
+        arrays: dict[str, Array] = {
+            "weights": self.weights_,
+            "singular_values": self.singular_values_,
+            "n_features": np.array(self._n_features),
+        }
+        return found.stored(state.with_more({"weight_sum": self.weight_sum_}, arrays))
+
+    def _recall(self, state: State) -> None:
+        self.weights_ = np.asarray(state.arrays["weights"])
+        self.singular_values_ = np.asarray(state.arrays["singular_values"])
+        self.weight_sum_ = float(str(state.meta["weight_sum"]))
+        self._n_features = tuple(map(int, state.arrays["n_features"]))
+        found = Learned.of(state, shared=bool(self.same_conditionals))
+        self.features_, self.coefficients_, self._lifted, _ = found

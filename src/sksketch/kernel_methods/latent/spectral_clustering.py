@@ -12,14 +12,17 @@ from sksketch._typing import Array
 from sksketch.arrays.namespace import dtype_name, namespace, to_numpy
 from sksketch.arrays.random import sampled
 from sksketch.kernel_methods.feature_maps import load_features
-from sksketch.kernel_methods.kernel_estimator import KernelEstimator
+from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, fitted_features, kernel_rows
 from sksketch.kernel_methods.latent.spectral import (
     embedding,
     local_scale,
     nearest,
     spectral_coefficients,
 )
-from sksketch.models.checks import check_whole, seed_of
+from sksketch.models.base import Estimator, or_as_before
+from sksketch.models.constraints import number, one_of, whole
+from sksketch.models.parameters import seed_of
+from sksketch.models.tags import preserving_precision
 from sksketch.state.persistence import State
 
 # k-means sees at most so many embedded rows; the others join the nearest center.
@@ -29,7 +32,7 @@ BLOCK_ROWS = 1 << 15
 
 
 class StreamingSpectralClustering(
-    ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
+    ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
 ):
     """Spectral clustering in memory that does not grow with the rows, with labels for new ones.
 
@@ -92,6 +95,10 @@ class StreamingSpectralClustering(
 
     kind = "spectral-clustering"
     _fitted = "cluster_centers_"
+    _constraints = KERNEL_CONSTRAINTS | {
+        "n_clusters": (whole(1),),
+        "bandwidth": (number(0.0, bounds="()"), one_of("local", "median")),
+    }
 
     def __init__(
         self,
@@ -126,10 +133,9 @@ class StreamingSpectralClustering(
         -------
         self
         """
-        check_whole("n_clusters", self.n_clusters, 1)
-        check_whole("n_random_features", self.n_random_features, 1)
-        with self._or_as_before():
-            rows = self._checked(X, reset=True)
+        self._check_params()
+        with or_as_before(self):
+            rows = kernel_rows(self, X, reset=True)
             if rows.shape[0] < self.n_clusters:
                 raise ValueError(
                     f"n_samples={rows.shape[0]} is fewer than n_clusters={self.n_clusters}; "
@@ -139,9 +145,8 @@ class StreamingSpectralClustering(
             bandwidth = self.bandwidth
             if isinstance(bandwidth, str) and bandwidth == "local":
                 bandwidth = local_scale(rows, self.n_clusters, self.kernel, seed)
-            self.features_ = self._new_features(
-                rows, seed, bandwidth=bandwidth, landmarks=self.landmarks
-            )
+            params = self.get_params(deep=False) | {"bandwidth": bandwidth}
+            self.features_ = fitted_features(params, rows, seed, landmarks=self.landmarks)
             self.coefficients_ = to_numpy(
                 spectral_coefficients(self.features_, rows, self.n_clusters, seed)
             )
@@ -190,8 +195,8 @@ class StreamingSpectralClustering(
         return int(self.coefficients_.shape[1])
 
     def _known(self, X: Any) -> Any:
-        self._require()
-        return self._checked(X, reset=False)
+        self._require_fitted()
+        return kernel_rows(self, X, reset=False)
 
     def _embedding(self, rows: Any) -> Any:
         return embedding(self.features_, self.coefficients_, rows)
@@ -203,6 +208,9 @@ class StreamingSpectralClustering(
             for start in range(0, rows.shape[0], BLOCK_ROWS)
         ]
         return xp.concat(found)
+
+    def __sklearn_tags__(self) -> Any:
+        return preserving_precision(super().__sklearn_tags__())
 
     def _learned(self, state: State) -> State:
         arrays = {"coefficients": self.coefficients_, "centers": self.cluster_centers_}

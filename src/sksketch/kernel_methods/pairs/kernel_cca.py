@@ -10,10 +10,9 @@ from sksketch._typing import Array
 from sksketch.arrays.namespace import to_numpy
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.pairs.pair_estimator import PairEstimator
-from sksketch.kernel_methods.pairs.pair_moments import PairedFunctions
 from sksketch.kernel_methods.pairs.pair_solvers import AUTO_RIDGE, ExactPairs, SteppedPairs
 from sksketch.kernel_methods.pairs.paired_steps import PairedSteps
-from sksketch.models.checks import check_choice
+from sksketch.models.constraints import number, one_of
 
 
 class StreamingKernelCCA(PairEstimator):
@@ -80,6 +79,10 @@ class StreamingKernelCCA(PairEstimator):
     """
 
     kind = "streaming-kernel-cca"
+    _constraints = PairEstimator._shared_constraints | {
+        "ridge": (one_of("auto"), number(0.0)),
+        "step": (one_of("preconditioned", "plain"),),
+    }
 
     def __init__(
         self,
@@ -112,13 +115,6 @@ class StreamingKernelCCA(PairEstimator):
         self.cache_features = cache_features
         self.random_state = random_state
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("step", self.step, ("preconditioned", "plain"))
-        ridge: Any = self.ridge
-        if ridge != "auto" and (isinstance(ridge, str) or not 0 <= ridge < np.inf):
-            raise ValueError(f"ridge is {ridge!r}; give 'auto' or a number from 0 on")
-
     def _new_solver(self, x: FeatureMap, y: FeatureMap, exact: bool, n_rows: int | None) -> Any:
         if exact:
             return ExactPairs(x, y, self.n_components, "cca", True, self.ridge)
@@ -138,8 +134,7 @@ class StreamingKernelCCA(PairEstimator):
     @property
     def correlations_(self) -> Array:
         """Canonical correlations on the rows learned from, largest first."""
-        found: PairedFunctions = self._found()
-        return found.strengths
+        return self._functions().strengths
 
     def score(self, X: Any, y: Any) -> float:
         """Return the total correlation of paired columns on rows, such as held-out ones.

@@ -7,9 +7,9 @@ from typing import Any
 from sksketch._typing import Array
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.pairs.pair_estimator import PairEstimator
-from sksketch.kernel_methods.pairs.pair_moments import PairedFunctions
 from sksketch.kernel_methods.pairs.pair_solvers import ExactPairs, SteppedPairs
 from sksketch.kernel_methods.pairs.paired_steps import PairedSteps
+from sksketch.models.constraints import FLAG
 
 
 class StreamingKernelSVD(PairEstimator):
@@ -69,6 +69,7 @@ class StreamingKernelSVD(PairEstimator):
     """
 
     kind = "streaming-kernel-svd"
+    _constraints = PairEstimator._shared_constraints | {"center": (FLAG,)}
 
     def __init__(
         self,
@@ -108,5 +109,4 @@ class StreamingKernelSVD(PairEstimator):
     @property
     def singular_values_(self) -> Array:
         """Singular values of the operator, largest first."""
-        found: PairedFunctions = self._found()
-        return found.strengths
+        return self._functions().strengths

@@ -4,25 +4,41 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
-from sksketch._typing import PathLike
+from sksketch._typing import Array, PathLike
 from sksketch.arrays.namespace import like, on_device
 from sksketch.arrays.random import stream
-from sksketch.arrays.rows import laid_out
-from sksketch.kernel_methods.batching import Waiting
+from sksketch.exceptions import NotMergeableError
+from sksketch.kernel_methods import piloted
 from sksketch.kernel_methods.feature_maps import FeatureMap
+from sksketch.kernel_methods.fitting import (
+    BANDWIDTH,
+    KERNEL_CONSTRAINTS,
+    fitted_features,
+    further_rows,
+    kernel_rows,
+)
 from sksketch.kernel_methods.kernels import check_domain
+from sksketch.kernel_methods.pairs.pair_moments import PairedFunctions
 from sksketch.kernel_methods.pairs.pair_solvers import PILOT_ROWS, SOLVERS, FinishedPairs
-from sksketch.kernel_methods.piloted import EMBEDDED_ROWS, PilotedEstimator
-from sksketch.models.callbacks import Callbacks
-from sksketch.models.checks import check_choice, check_whole, checked_on_device, host_rows
+from sksketch.kernel_methods.piloted import EMBEDDED_ROWS, NOT_YET, Found, PilotedLearner, Planned
+from sksketch.models.base import Estimator, or_as_before
+from sksketch.models.constraints import (
+    FLAG,
+    NOTHING,
+    ROWS,
+    Constraint,
+    Constraints,
+    one_of,
+    whole,
+)
+from sksketch.models.parameters import seed_of
+from sksketch.models.scikit_learn import Callbacks
 from sksketch.state.persistence import State, write_state
 
 SAMPLE_ROWS = 10_000
@@ -30,27 +46,42 @@ SAMPLE_ROWS = 10_000
 EXACT_BYTES = 1 << 29
 
 
-class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
+def _both(*allowed: Constraint) -> tuple[Constraint, ...]:
+    """Allow what each view may have, for both or as a pair."""
+
+    def accepts(value: Any) -> bool:
+        pair = isinstance(value, tuple | list) and len(value) == 2
+        return pair and all(any(one.accepts(part) for one in allowed) for part in value)
+
+    return *allowed, Constraint("a tuple of two such", accepts)
+
+
+class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
     """An estimator of two views of the same samples."""
 
-    _pilot_rows = PILOT_ROWS
-    _solvers = SOLVERS
+    _fitted = "_learner"
+    _shared_constraints: ClassVar[Constraints] = KERNEL_CONSTRAINTS | {
+        "n_components": (whole(1),),
+        "bandwidth": _both(*BANDWIDTH),
+        "landmarks": _both(whole(1), ROWS, NOTHING),
+        "solver": (one_of("auto", "exact", "sgd"),),
+        "n_steps": (whole(1),),
+        "batch_size": (whole(1),),
+        "cache_features": (FLAG,),
+    }
+    pilot_rows = PILOT_ROWS
     n_features_y_: int
+    _learner: PilotedLearner
 
     @abstractmethod
     def _new_solver(self, x: FeatureMap, y: FeatureMap, exact: bool, n_rows: int | None) -> Any:
         """Return the solver for these features."""
 
-    def _check_params(self) -> None:
-        for name in ("n_components", "n_random_features", "batch_size", "n_steps"):
-            check_whole(name, getattr(self, name), 1)
-        check_choice("solver", self.solver, ("auto", "exact", "sgd"))
-
     # Rows
 
-    def _checked_views(self, views: tuple[Any, ...], *, reset: bool) -> tuple[Any, ...]:
-        X, y = views
-        rows = self._checked(X, reset=reset)
+    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        """Return checked rows of both views."""
+        rows = kernel_rows(self, X, reset=reset)
         others = self._checked_other(y, reset=reset)
         check_consistent_length(rows, others)
         if on_device(rows) != on_device(others):
@@ -63,17 +94,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give "
                 "the rows of the second view"
             )
-        if on_device(y):
-            rows = checked_on_device(y if y.ndim == 2 else y[:, None])
-        else:
-            flat = not sp.issparse(y) and np.ndim(y) == 1
-            rows = check_array(
-                np.asarray(host_rows(y))[:, None] if flat else host_rows(y),
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                input_name="y",
-            )
-            rows = laid_out(sp.csr_array(rows) if sp.issparse(rows) else rows)
+        rows = further_rows(y, "y")
         check_domain(self.kernel, rows)
         if reset:
             self.n_features_y_ = rows.shape[1]
@@ -100,35 +121,50 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
         -------
         self
         """
-        with self._or_as_before(), Callbacks(self).running("fit"):
+        with or_as_before(self), Callbacks(self).running("fit"):
             rows, others = self._start(X, y)
-            n_rows = rows.shape[0]
-            self._enough(n_rows, self.n_components + 1)
-            order = stream(self._seed, "order").permutation(n_rows)
-            pilot = like(np.sort(order[: self._pilot_rows]), rows)
-            solver = self._planned((rows[pilot], others[pilot]), n_rows)
-            sample = np.sort(stream(self._seed, "sample").permutation(n_rows)[:SAMPLE_ROWS])
-            solver.fit(rows, others, order, self.n_steps, sample)
-            self._solver, self.n_samples_seen_ = solver, n_rows
-            some = like(sample[:EMBEDDED_ROWS], rows)
-            _, f, g = self._found()
-            self._keep(f(rows[some]), g(others[some]))
+            self._learner = self._learner.with_solver(self._solved((rows, others)), rows.shape[0])
+            some = like(self._sample(rows.shape[0])[:EMBEDDED_ROWS], rows)
+            _, f, g = self._functions()
+            self.embedding_sample_ = piloted.embedding_of(f(rows[some]), g(others[some]))
         return self
 
-    def _planned(self, pilot: tuple[Any, ...], n_rows: int | None) -> Any:
-        """Choose features and solver by pilot rows."""
+    def _start(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Begin with nothing learned; return checked rows."""
+        self._check_params()
+        rows = self._checked(X, y, reset=True)
+        self._learner = PilotedLearner(self.pilot_rows, seed_of(self.random_state))
+        self.__dict__.pop("embedding_sample_", None)
+        self._answers = {}
+        return rows
+
+    def _sample(self, n_rows: int) -> Array:
+        return np.sort(stream(self._learner.seed, "sample").permutation(n_rows)[:SAMPLE_ROWS])
+
+    def _solved(self, views: tuple[Any, ...]) -> Planned:
+        """Solve for rows that are all there are."""
+        rows, others = views
+        n_rows = rows.shape[0]
+        piloted.check_enough(self.n_components, n_rows, self.n_components + 1)
+        order = stream(self._learner.seed, "order").permutation(n_rows)
+        pilot = like(np.sort(order[: self.pilot_rows]), rows)
+        chosen = self._chosen((rows[pilot], others[pilot]), n_rows)
+        chosen.solver.fit(rows, others, order, self.n_steps, self._sample(n_rows))
+        return chosen
+
+    def _chosen(self, pilot: tuple[Any, ...], n_rows: int | None = None) -> Planned:
+        """Choose features and solver by pilot rows; of ``n_rows`` in all, where that is known."""
+        params = self.get_params(deep=False)
         bandwidths, landmarks = (
             value if isinstance(value, tuple | list) else (value, value)
             for value in (self.bandwidth, self.landmarks)
         )
-        views = []
-        for i, Z in enumerate(pilot):
-            views.append(
-                self._new_features(
-                    Z, self._seed + i, bandwidth=bandwidths[i], landmarks=landmarks[i]
-                )
+        x, y = (
+            fitted_features(
+                params, Z, self._learner.seed + i, bandwidth=bandwidths[i], landmarks=landmarks[i]
             )
-        x, y = views
+            for i, Z in enumerate(pilot)
+        )
         most = min(x.n_columns, y.n_columns)
         if self.n_components > most:
             raise ValueError(
@@ -139,8 +175,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
         exact = self.solver == "exact" or (self.solver == "auto" and n_bytes <= EXACT_BYTES)
         how = "all covariances of the features" if exact else "doubly stochastic steps"
         why = "as asked for" if self.solver != "auto" else f"they take {n_bytes / 2**20:.0f} MiB"
-        self._plan = f"{how}; {why}"
-        return self._new_solver(x, y, exact, n_rows)
+        return Planned(self._new_solver(x, y, exact, n_rows), f"{how}; {why}")
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Go on learning from one more block of pairs, of any size.
@@ -157,10 +192,45 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
         -------
         self
         """
-        self._go_on(X, y)
+        with or_as_before(self):
+            first = not hasattr(self, "_learner")
+            views = self._start(X, y) if first else self._checked(X, y, reset=False)
+            self._learner.learn(views, self._chosen)
+            self._answers = {}
+            self.__dict__.pop("embedding_sample_", None)
         return self
 
+    def _absorb(self, other: Self) -> None:
+        if not hasattr(self, "_learner"):
+            raise NotMergeableError(NOT_YET.format(self.pilot_rows))
+        self._learner.merge(other._learner)
+
     # Answers
+
+    def _found(self) -> Found:
+        """Return what the solver has found, computed once after each update."""
+        self._require_fitted()
+        found: Found = self._once("found", lambda: self._learner.found(self._solved))
+        return found
+
+    def _functions(self) -> PairedFunctions:
+        functions: PairedFunctions = self._found().functions
+        return functions
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Pairs of rows learned from."""
+        return int(self._once("n_samples_seen_", lambda: self._learner.n_rows))
+
+    @property
+    def solver_(self) -> str:
+        """The solver used."""
+        return self._found().solver
+
+    @property
+    def plan_(self) -> str:
+        """What was chosen, and why."""
+        return self._found().plan
 
     @property
     def _n_features_out(self) -> int:
@@ -169,7 +239,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
     @property
     def bandwidths_(self) -> tuple[float, float]:
         """The bandwidth of either view."""
-        _, f, g = self._found()
+        _, f, g = self._functions()
         return f.features.kernel.bandwidth, g.features.kernel.bandwidth
 
     def transform(self, X: Any, y: Any = None) -> Any:
@@ -185,8 +255,8 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
         x_scores, or (x_scores, y_scores) if ``y`` is given
             Arrays of shape (n_samples, n_components), paired column by column.
         """
-        _, f, g = self._found()
-        rows = self._checked(X, reset=False)
+        _, f, g = self._functions()
+        rows = kernel_rows(self, X, reset=False)
         scores = f(rows)
         if y is None:
             return scores
@@ -196,6 +266,24 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
     def fit_transform(self, X: Any, y: Any) -> Any:
         """Learn from all pairs and return the components of both views."""
         return self.fit(X, y).transform(X, y)
+
+    def keep_embedding(self, *views: Any) -> Self:
+        """Keep the components of some rows, for the pictures of a report.
+
+        `fit` does so by itself; after a stream the rows have gone.
+
+        Parameters
+        ----------
+        *views : arrays
+            Rows of both views; the first 400 are taken.
+
+        Returns
+        -------
+        self
+        """
+        X, y = (view[:EMBEDDED_ROWS] for view in views)
+        self.embedding_sample_ = piloted.embedding_of(*self.transform(X, y))
+        return self
 
     def save(self, path: PathLike, *, finished: bool = True) -> None:
         """Write the fitted estimator to one file, atomically; `sksketch.load` reads it.
@@ -213,13 +301,17 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, PilotedEstimator):
     def finished_state(self) -> State:
         """Return the state of a model that will not learn more, as plain data."""
         other = copy.copy(self)
-        other._solver = FinishedPairs(self._found(), self.solver_)
-        other._waiting, other._plan = Waiting(), self.plan_
+        found = self._found()
+        chosen = Planned(FinishedPairs(found.functions, found.solver), found.plan)
+        other._learner = self._learner.with_solver(chosen, self.n_samples_seen_)
         return other.state()
 
     def _learned(self, state: State) -> State:
-        return super()._learned(state).with_more({"n_features_y": self.n_features_y_}, {})
+        state = self._learner.stored(state.with_more({"n_features_y": self.n_features_y_}, {}))
+        return piloted.with_embedding(state, self.__dict__.get("embedding_sample_", ()))
 
     def _recall(self, state: State) -> None:
-        super()._recall(state)
+        self._learner = PilotedLearner.of(state, self.pilot_rows, SOLVERS)
         self.n_features_y_ = int(str(state.meta["n_features_y"]))
+        if sample := piloted.stored_embedding(state):
+            self.embedding_sample_ = sample

@@ -8,7 +8,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import like, on_device, to_numpy
-from sksketch.exceptions import NotMergeableError
+from sksketch.exceptions import NotMergeableError, Option
 from sksketch.kernel_methods.batching import Waiting
 from sksketch.kernel_methods.expansions import Functions
 from sksketch.kernel_methods.feature_maps import FeatureMap, load_features
@@ -141,7 +141,8 @@ class SteppedPairs:
     def merge(self, other: Any) -> None:
         """Refuse: steps depend on all rows before them."""
         raise NotMergeableError(
-            "steps depend on all rows before them and can not be merged; use solver='exact'"
+            "steps depend on all rows before them and can not be merged; use ",
+            Option("solver", "exact"),
         )
 
     def state(self) -> State:

@@ -9,14 +9,23 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import like, on_device
-from sksketch.decomposition import StreamingPCA, StreamingSVD
-from sksketch.exceptions import NotMergeableError
+from sksketch.decomposition.spectrum import read_spectrum
+from sksketch.exceptions import NotMergeableError, Option
 from sksketch.kernel_methods.batching import Waiting
 from sksketch.kernel_methods.expansions import Functions
 from sksketch.kernel_methods.feature_maps import FeatureMap, load_features
 from sksketch.kernel_methods.pairs.pair_solvers import same_features
 from sksketch.kernel_methods.pca.doubly_stochastic import DoublyStochasticPCA
 from sksketch.kernel_methods.pca.krylov_passes import KrylovPasses
+from sksketch.kernel_methods.piloted import Planned
+from sksketch.sketches import (
+    Centered,
+    Certificate,
+    ExactCovariance,
+    Sketch,
+    load_sketch,
+    make_sketch,
+)
 from sksketch.state.persistence import State
 
 CHUNK_ROWS = 8192
@@ -25,19 +34,37 @@ EXACT_COLUMNS = 2048
 
 
 class SketchedComponents:
-    """PCA of the features by a sketch of them, in one pass."""
+    """PCA of the features by a sketch of them, in one pass.
+
+    Parameters
+    ----------
+    features : FeatureMap
+        Of the rows.
+    n_components : int
+        Components to find.
+    center : bool
+        Whether features are centered.
+    """
 
     name: ClassVar[str] = "sketch"
 
     def __init__(self, features: FeatureMap, n_components: int, center: bool) -> None:
-        few = features.n_columns <= EXACT_COLUMNS
-        kind = StreamingPCA if center else StreamingSVD
         self.features = features
-        self.center = center
+        self.n_components = n_components
         self._complete = False
-        # Features of slow kernels need a sketch well above the components.
-        size = None if few else min(max(10 * n_components, 128), features.n_columns)
-        self.pca = kind(n_components, sketch="exact" if few else "rfd", sketch_size=size)
+        inner: Sketch = ExactCovariance()
+        if features.n_columns > EXACT_COLUMNS:
+            # Features of slow kernels need a sketch well above the components.
+            size = min(max(10 * n_components, 128), features.n_columns)
+            inner = make_sketch("rfd", size)
+        self.sketch = Centered(inner) if center else inner
+
+    def for_shard(self, index: int, n_shards: int) -> SketchedComponents:
+        """Return an empty one with the same features, for one of many parts of the rows."""
+        center = isinstance(self.sketch, Centered)
+        twin = SketchedComponents(self.features, self.n_components, center)
+        twin.sketch = twin.sketch.for_shard(index, n_shards)
+        return twin
 
     def begin(self, pilot: Any) -> None:
         """Learn from the first rows."""
@@ -48,21 +75,23 @@ class SketchedComponents:
         if self._complete:
             return
         for part in chunks(rows):
-            self.pca.partial_fit(self.features.transform(part))
+            self.sketch.update(self.features.transform(part))
 
     def fit(self, rows: Any, pilot: Any, order: Array, n_passes: int, sample: Any) -> None:
         """Learn from all rows at once."""
         self.learn(rows)
 
     def end_pass(self) -> None:
-        """Hear that all rows have come: later passes have nothing new."""
+        """All rows have come: later passes have nothing new."""
         self._complete = True
 
     def functions(self) -> tuple[Array, Functions]:
         """Return eigenvalues and eigenfunctions."""
-        W = np.asarray(self.pca.components_, np.float64).T
-        values = np.asarray(self.pca.singular_values_, np.float64) ** 2 / self.pca.n_samples_seen_
-        mean = self.pca.mean_ if self.center else np.zeros(len(W))
+        spectrum = read_spectrum(self.sketch, self.n_components)
+        W = np.asarray(spectrum.components, np.float64).T
+        singular_values = np.asarray(spectrum.singular_values, np.float64)
+        values = singular_values**2 / self.sketch.n_rows_seen
+        mean = self.sketch.mean if isinstance(self.sketch, Centered) else np.zeros(len(W))
         scale = self.features.n_columns**-0.5
         return values, Functions(self.features, W * scale, mean @ W)
 
@@ -73,23 +102,24 @@ class SketchedComponents:
                 "the two have different features; give both the same random_state, a number as "
                 "bandwidth, and the same landmarks"
             )
-        self.pca.merge(other.pca)
+        self.sketch.merge(other.sketch)
 
     def state(self) -> State:
         """Return all it is, as plain data."""
-        facts = {"center": self.center, "complete": self._complete}
-        state = State(self.name, 1, facts, {})
-        state = state.with_inner("features", self.features.state())
-        if hasattr(self.pca, "sketch_"):
-            state = state.with_inner("pca", self.pca.state())
-        return state
+        facts = {"n_components": self.n_components, "complete": self._complete}
+        state = State(self.name, 2, facts, {}).with_inner("features", self.features.state())
+        return state.with_inner("sketch", self.sketch.state())
 
     @classmethod
     def from_state(cls, state: State) -> SketchedComponents:
         """Build the one that ``state`` was taken from."""
         features = load_features(state.inner("features"))
-        solver = cls(features, 1, bool(state.meta["center"]))
-        solver.pca = type(solver.pca).from_state(state.inner("pca"))
+        holder, count = state, "n_components"
+        if state.version == 1:
+            # The sketch was in a PCA of its own.
+            holder, count = state.inner("pca"), "param.n_components"
+        solver = cls(features, holder.count(count), center=True)
+        solver.sketch = load_sketch(holder.inner("sketch"))
         solver._complete = bool(state.meta["complete"])
         return solver
 
@@ -140,7 +170,7 @@ class SteppedComponents:
         self.learner.measure(sample)
 
     def end_pass(self) -> None:
-        """Hear that all rows have come, and go on to the next pass of the polish."""
+        """All rows have come: go on to the next pass of the polish."""
         if self._passes is None:
             self.learner = self._settled()
             self._waiting = Waiting()
@@ -170,7 +200,8 @@ class SteppedComponents:
     def merge(self, other: Any) -> None:
         """Refuse: steps depend on all rows before them."""
         raise NotMergeableError(
-            "steps depend on all rows before them and can not be merged; use solver='sketch'"
+            "steps depend on all rows before them and can not be merged; use ",
+            Option("solver", "sketch"),
         )
 
     def state(self) -> State:
@@ -195,6 +226,13 @@ class SteppedComponents:
 
 
 SOLVERS: dict[str, Any] = {kind.name: kind for kind in (SketchedComponents, SteppedComponents)}
+
+
+def certificate_of(chosen: Planned | None) -> Certificate:
+    """Return what is certain about the covariance of the features, where they are sketched."""
+    if chosen is None or not isinstance(chosen.solver, SketchedComponents):
+        raise AttributeError("only solver='sketch' has a certificate, once 2000 rows have come")
+    return chosen.solver.sketch.certificate()
 
 
 def chunks(rows: Any) -> Iterator[Any]:

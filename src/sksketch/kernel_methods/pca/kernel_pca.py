@@ -5,35 +5,28 @@ from __future__ import annotations
 import copy
 from typing import Any, Self
 
-import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from sksketch._typing import Array
-from sksketch.arrays.namespace import on_device
-from sksketch.arrays.random import sampled, stream
-from sksketch.exceptions import NotMergeableError
-from sksketch.kernel_methods.batching import Waiting
+from sksketch.exceptions import NotMergeableError, Option
+from sksketch.kernel_methods import piloted
 from sksketch.kernel_methods.expansions import Functions
-from sksketch.kernel_methods.kernel_estimator import KernelTransformer
-from sksketch.kernel_methods.pca.component_solvers import (
-    SOLVERS,
-    SketchedComponents,
-    SteppedComponents,
-)
-from sksketch.kernel_methods.pca.doubly_stochastic import DoublyStochasticPCA
-from sksketch.kernel_methods.pca.kernel_plan import planned
+from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, kernel_rows
+from sksketch.kernel_methods.pca.component_solvers import SOLVERS, certificate_of
 from sksketch.kernel_methods.pca.pre_image import WayBack
-from sksketch.kernel_methods.piloted import EMBEDDED_ROWS, PilotedEstimator
-from sksketch.models.callbacks import Callbacks
-from sksketch.models.checks import check_choice, check_whole
+from sksketch.kernel_methods.pca.solving import PILOT_ROWS, chosen_solver, sample_of, solved
+from sksketch.kernel_methods.piloted import EMBEDDED_ROWS, NOT_YET, Found, PilotedLearner, Planned
+from sksketch.models.base import Estimator, or_as_before
+from sksketch.models.constraints import FLAG, NOTHING, one_of, whole
+from sksketch.models.parameters import seed_of
 from sksketch.models.runner import fit_dask, is_dask, lazily
+from sksketch.models.scikit_learn import Callbacks
+from sksketch.models.tags import preserving_precision
+from sksketch.sketches import Certificate
 from sksketch.state.persistence import State
 
-PILOT_ROWS = 2000
-SAMPLE_ROWS = 4000
-DEFAULT_POLISH = 2
 
-
-class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
+class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Kernel PCA in flat memory: neither the kernel matrix nor the features are ever held.
 
     Parameters
@@ -96,6 +89,7 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> angle = rng.uniform(0, 2 * np.pi, 3000)
     >>> X = np.column_stack([np.cos(angle), np.sin(angle)]) * rng.choice([1.0, 3.0], 3000)[:, None]
@@ -111,11 +105,23 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
     ours starts from the PCA of pilot rows. Once all features are there a step moves all of
     them, not one block. Eigenvalues are Ritz values of the kernel itself: the norms of the
     coefficients are inflated by the noise of random features.
+
+    Two can be merged if their solver is "sketch" and their features are the same: give both the
+    same seed, a number as ``bandwidth`` and, if landmarks are used, the same rows as ``landmarks``.
     """
 
     kind = "streaming-kernel-pca"
-    _pilot_rows = PILOT_ROWS
-    _solvers = SOLVERS
+    _fitted = "_learner"
+    _constraints = KERNEL_CONSTRAINTS | {
+        **dict.fromkeys(("n_components", "batch_size", "feature_batch"), (whole(1),)),
+        **dict.fromkeys(("center", "fit_inverse_transform", "cache_features"), (FLAG,)),
+        "solver": (one_of("auto", "sgd", "sketch"),),
+        "step": (one_of("matrix", "scalar"),),
+        "order": (one_of("rotate", "gha"),),
+        "polish": (whole(0), NOTHING),
+    }
+    pilot_rows = PILOT_ROWS
+    _learner: PilotedLearner
     _inverse: WayBack | None
     _n_passes_done: int
 
@@ -156,17 +162,6 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
         self.cache_features = cache_features
         self.random_state = random_state
 
-    def _check_params(self) -> None:
-        for name in ("n_components", "n_random_features", "batch_size", "feature_batch"):
-            check_whole(name, getattr(self, name), 1)
-        check_choice("solver", self.solver, ("auto", "sgd", "sketch"))
-        check_choice("step", self.step, ("matrix", "scalar"))
-        check_choice("order", self.order, ("rotate", "gha"))
-        if self.polish is not None:
-            check_whole("polish", self.polish, 0)
-
-    # Learning
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
 
@@ -184,47 +179,30 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
         """
         if is_dask(X):
             return fit_dask(self, X)
-        with self._or_as_before(), Callbacks(self).running("fit"):
-            (rows,) = self._start(X)
-            n_rows = rows.shape[0]
-            self._enough(n_rows, self.n_components + self.center)
-            pilot = sampled(rows, self._pilot_rows, self._seed, "pilot rows")
-            sample = sampled(rows, SAMPLE_ROWS, self._seed, "sample")
-            order = stream(self._seed, "order").permutation(n_rows)
-            n_passes = DEFAULT_POLISH if self.polish is None else self.polish
-            solver = self._planned((pilot,), n_rows)
-            solver.fit(rows, pilot, order, n_passes, sample)
-            self._solver, self.n_samples_seen_ = solver, n_rows
-            self._keep(self._functions()(sample[:EMBEDDED_ROWS]))
+        with or_as_before(self), Callbacks(self).running("fit"):
+            rows = self._start(X)
+            self._learner = self._learner.with_solver(self._solved((rows,)), rows.shape[0])
+            sample, functions = sample_of(rows, self._learner.seed), self._functions()
+            self.embedding_sample_ = piloted.embedding_of(functions(sample[:EMBEDDED_ROWS]))
             if self.fit_inverse_transform:
-                self._inverse = WayBack.learned(self._functions()(sample), sample)
+                self._inverse = WayBack.learned(functions(sample), sample)
         return self
 
-    def _start(self, *views: Any) -> tuple[Any, ...]:
+    def _start(self, X: Any) -> Any:
+        """Begin with nothing learned; return checked rows."""
+        self._check_params()
+        rows = kernel_rows(self, X, reset=True)
+        self._learner = PilotedLearner(self.pilot_rows, seed_of(self.random_state))
         self._inverse, self._n_passes_done = None, 0
-        return super()._start(*views)
+        self.__dict__.pop("embedding_sample_", None)
+        self._answers = {}
+        return rows
 
-    def _checked_views(self, views: tuple[Any, ...], *, reset: bool) -> tuple[Any, ...]:
-        return (self._checked(views[0], reset=reset),)
+    def _solved(self, views: tuple[Any, ...]) -> Planned:
+        return solved(self.get_params(deep=False), views[0], self._learner)
 
-    def _planned(self, pilot: tuple[Any, ...], n_rows: int | None) -> Any:
-        """Choose features and solver by pilot rows."""
-        rows = pilot[0]
-        features = self._new_features(rows, self._seed, landmarks=self.landmarks)
-        features, solver, self._plan = planned(
-            features, self.solver, rows, self.n_components, self.center, n_rows
-        )
-        if solver == "sketch":
-            return SketchedComponents(features, self.n_components, self.center)
-        learner = DoublyStochasticPCA(
-            features,
-            self.n_components,
-            feature_batch=self.feature_batch,
-            center=self.center,
-            step=self.step,
-            order=self.order,
-        )
-        return SteppedComponents(learner, self.batch_size)
+    def _chosen(self, pilot: tuple[Any, ...]) -> Planned:
+        return chosen_solver(self.get_params(deep=False), pilot[0], self._learner.seed)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Go on learning from one more block of rows, of any size.
@@ -244,44 +222,54 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
         self
         """
         if is_dask(X):
-            if hasattr(self, "n_samples_seen_"):
+            if hasattr(self, "_learner"):
                 raise NotMergeableError(
                     "the features of this one are chosen, and those of dask's rows would be "
                     "others; call fit, or give blocks in memory"
                 )
             return fit_dask(self, X)
-        self._go_on(X)
+        with or_as_before(self):
+            first = not hasattr(self, "_learner")
+            rows = self._start(X) if first else kernel_rows(self, X, reset=False)
+            self._learner.learn((rows,), self._chosen, again=self._n_passes_done > 0)
+            self._answers = {}
+            self.__dict__.pop("embedding_sample_", None)
         return self
 
-    def _n_new(self, n_rows: int) -> int:
-        return 0 if self._n_passes_done else n_rows
+    def _absorb(self, other: Self) -> None:
+        if not hasattr(self, "_learner"):
+            raise NotMergeableError(NOT_YET.format(self.pilot_rows))
+        self._learner.merge(other._learner)
 
     # Parts of the rows, learned apart
 
-    def _shard_template(self) -> Self:
+    def shard_template(self) -> Self:
+        """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""
         self._check_params()
         if self.solver != "sketch":
             raise NotMergeableError(
-                f"solver={self.solver!r} makes or may choose steps that depend on all rows before "
-                "them, so parts can not be merged; pass solver='sketch'"
+                Option("solver", self.solver),
+                " makes or may choose steps that depend on all rows before them, so parts can not "
+                "be merged; pass ",
+                Option("solver", "sketch"),
             )
         return type(self)(**self.get_params(deep=False))
 
-    def _take_pilot(self, rows: Any) -> None:
-        (pilot,) = self._start(rows)
-        self._solver = self._planned((pilot,), None)
+    def take_pilot(self, rows: Any) -> None:
+        """Choose the features by some rows, as all parts must have the same."""
+        pilot = self._start(rows)
+        self._learner = self._learner.with_solver(self._chosen((pilot,)))
 
-    def _for_shard(self, index: int, n_shards: int) -> Self:
+    def for_shard(self, index: int, n_shards: int) -> Self:
+        """Return a copy of this template for one of ``n_shards`` parts of the rows."""
         twin = copy.copy(self)
-        twin._waiting, twin._answers = Waiting(), {}
-        twin._solver = SketchedComponents(self._solver.features, self.n_components, self.center)
-        twin._solver.pca._shard = (index, n_shards)
+        twin._learner, twin._answers = self._learner.for_shard(index, n_shards), {}
         return twin
 
-    def _compact(self) -> None:
-        self._solver.pca._compact()
-
-    # Several passes of a stream
+    def compact(self) -> None:
+        """Shrink the rows that wait in the sketch, before its state travels."""
+        if (chosen := self._learner.chosen) is not None:
+            chosen.solver.sketch.compact()
 
     @property
     def n_passes(self) -> int:
@@ -289,21 +277,43 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
         return 1 + (0 if self.polish is None or self.solver == "sketch" else self.polish)
 
     def end_pass(self, number: int) -> None:
-        """Hear from `fit_stream` that all rows have come so many times."""
-        if number > self._n_passes_done and self._solver is not None:
-            self._solver.end_pass()
+        """Begin another pass: all rows have come ``number`` times."""
+        chosen = self._learner.chosen
+        if number > self._n_passes_done and chosen is not None:
+            chosen.solver.end_pass()
             self._n_passes_done = number
 
     # Answers
 
+    def _found(self) -> Found:
+        """Return what the solver has found, computed once after each update."""
+        self._require_fitted()
+        found: Found = self._once("found", lambda: self._learner.found(self._solved))
+        return found
+
     def _functions(self) -> Functions:
-        functions: Functions = self._found()[1]
+        functions: Functions = self._found().functions[1]
         return functions
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows learned from."""
+        return int(self._once("n_samples_seen_", lambda: self._learner.n_rows))
+
+    @property
+    def solver_(self) -> str:
+        """The solver used."""
+        return self._found().solver
+
+    @property
+    def plan_(self) -> str:
+        """What was chosen, and why."""
+        return self._found().plan
 
     @property
     def eigenvalues_(self) -> Array:
         """Eigenvalues of the covariance operator, largest first."""
-        values: Array = self._found()[0]
+        values: Array = self._found().functions[0]
         return values
 
     @property
@@ -317,11 +327,12 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
         return int(self._functions().coefficients.shape[0])
 
     @property
-    def certificate_(self) -> Any:
+    def certificate_(self) -> Certificate:
         """What is certain about the covariance of the features; with ``solver="sketch"``."""
-        if getattr(self.__dict__.get("_solver"), "name", "") != "sketch":
-            raise AttributeError("only solver='sketch' has a certificate, once 2000 rows have come")
-        return self._solver.pca.certificate_
+        certificate: Certificate = self._once(
+            "certificate_", lambda: certificate_of(self._learner.chosen)
+        )
+        return certificate
 
     @property
     def _n_features_out(self) -> int:
@@ -342,10 +353,19 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
         functions = self._functions()
         if is_dask(X):
             return lazily(self, "transform", X)
-        rows = self._checked(X, reset=False)
+        rows = kernel_rows(self, X, reset=False)
         return functions(rows)
 
-    # The way back
+    def keep_embedding(self, *views: Any) -> Self:
+        """Keep the components of the first 400 of some rows, for the pictures of a report.
+
+        `fit` does so by itself; after a stream the rows have gone.
+        """
+        self.embedding_sample_ = piloted.embedding_of(self.transform(views[0][:EMBEDDED_ROWS]))
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        return preserving_precision(super().__sklearn_tags__())
 
     def inverse_transform(self, X: Any) -> Any:
         """Return rows that have about these components, by the linear map learned in `fit`.
@@ -358,27 +378,24 @@ class StreamingKernelPCA(KernelTransformer, PilotedEstimator):
         -------
         array of shape (n_samples, n_features)
         """
-        self._require()
+        self._require_fitted()
         if self._inverse is None:
             raise ValueError(
                 "there is no way back from components; pass fit_inverse_transform=True and call fit"
             )
-        if getattr(X, "ndim", 2) != 2 or np.shape(X)[1] != self.n_components:
-            raise ValueError(
-                f"got components of shape {np.shape(X)}, expected {self.n_components} columns"
-            )
-        H = X if on_device(X) else np.asarray(X, dtype=np.result_type(np.asarray(X), np.float32))
-        return self._inverse(H)
-
-    # Saving
+        return self._inverse.rows(X)
 
     def _learned(self, state: State) -> State:
         inverse = {} if self._inverse is None else self._inverse._asdict()
         arrays = {f"inverse.{name}": part for name, part in inverse.items()}
-        return super()._learned(state).with_more({"n_passes_done": self._n_passes_done}, arrays)
+        state = state.with_more({"n_passes_done": self._n_passes_done}, arrays)
+        state = self._learner.stored(state)
+        return piloted.with_embedding(state, self.__dict__.get("embedding_sample_", ()))
 
     def _recall(self, state: State) -> None:
-        super()._recall(state)
         self._n_passes_done = int(str(state.meta["n_passes_done"]))
+        self._learner = PilotedLearner.of(state, self.pilot_rows, SOLVERS)
+        if sample := piloted.stored_embedding(state):
+            self.embedding_sample_ = sample
         inverse = state.behind("inverse.")
         self._inverse = WayBack(**inverse) if inverse else None

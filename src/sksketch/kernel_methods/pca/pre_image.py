@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.namespace import dtype_name, like, to_numpy
+from sksketch.arrays.namespace import dtype_name, like, on_device, to_numpy
 
 
 class WayBack(NamedTuple):
@@ -33,6 +33,16 @@ class WayBack(NamedTuple):
         ridge = 1e-12 * max(float(np.trace(H.T @ H)), 1e-300) * np.eye(H.shape[1])
         weights = np.linalg.solve(H.T @ H + ridge, H.T @ (X - x))
         return cls(weights, x - h @ weights)
+
+    def rows(self, components: Any) -> Any:
+        """Return rows that have about these components, after a look at their shape."""
+        shape, width = np.shape(components), len(self.weights)
+        if len(shape) != 2 or shape[1] != width:
+            raise ValueError(f"got components of shape {shape}, expected {width} columns")
+        if on_device(components):
+            return self(components)
+        plain = np.asarray(components)
+        return self(plain.astype(np.result_type(plain, np.float32), copy=False))
 
     def __call__(self, components: Any) -> Any:
         """Return rows that have about these components."""

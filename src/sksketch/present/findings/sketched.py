@@ -14,7 +14,7 @@ from sksketch.decomposition import StreamingPCA, StreamingSVD
 from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.ridge.exact import RidgeReader
-from sksketch.run.loading import ESTIMATORS, read_out
+from sksketch.run.loading import ESTIMATORS
 from sksketch.sketches import Centered, Certificate, Regression, Sketch
 
 ONLINE: tuple[Any, ...] = (OnlineNewtonClassifier, OnlineNewtonRegressor)
@@ -116,7 +116,7 @@ class Findings:
         if isinstance(self.model, StreamingPCA | StreamingSVD):
             return self.model
         kind: Any = StreamingPCA if self.is_centered else StreamingSVD
-        return read_out(kind, {}, self.rows)
+        return kind().reading(self.rows)
 
     @property
     def certificate(self) -> Certificate:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from sksketch.exceptions import SourceError, StreamExhaustedError
-from sksketch.streams.columns import Choice, Field, Layout
+from sksketch.exceptions import Option, SourceError, StreamExhaustedError
+from sksketch.streams.columns import Choice, Field, Layout, NotNumericError
 from sksketch.streams.files import (
     INPUT_IS_READ,
     TextBlock,
@@ -195,19 +195,17 @@ class CsvReader:
     def _lay_out(self, choice: Choice, block: TextBlock, file: Path | None) -> Layout:
         try:
             return Layout(self._fields, choice, name_of(file))
-        except SourceError as error:
+        except NotNumericError as error:
             # If nearly all of a column is numbers, the others are mistakes: name the first.
-            text = [f.name for f in self._fields if f.kind == "text" and repr(f.name) in str(error)]
-            complaint = self._complaint(block, file, self._names, text, "") if text else error
-            if "not numeric" not in str(error) or not self._mostly_numbers(block, text):
+            column = str(error.column)
+            if not self._mostly_numbers(block, column):
                 raise
-            raise complaint from None
+            raise self._complaint(block, file, self._names, [column], "") from None
 
-    def _mostly_numbers(self, block: TextBlock, names: list[str]) -> bool:
-        at = [self._names.index(name) for name in names]
-        skipped = self._skipped(block)
+    def _mostly_numbers(self, block: TextBlock, name: str) -> bool:
+        at, skipped = self._names.index(name), self._skipped(block)
         rows = [row for line, row in self._rows(block) if row and line > skipped]
-        good = [all(i < len(row) and _is_number(row[i]) for i in at) for row in rows]
+        good = [at < len(row) and _is_number(row[at]) for row in rows]
         return bool(good) and sum(good) > len(good) / 2
 
     def _complaint(
@@ -227,14 +225,17 @@ class CsvReader:
             where = f"{name_of(file)}, line {line}"
             if len(row) != len(names):
                 return SourceError(
-                    f"{where}: {len(row)} values where {len(names)} columns are expected; repair "
-                    "or remove the line"
+                    f"{len(row)} values where {len(names)} columns are expected; repair or remove "
+                    "the line",
+                    place=where,
                 )
             for i in at:
                 if not _is_number(row[i]):
                     return SourceError(
-                        f"{where}: column {names[i][:40]!r} holds {row[i][:40]!r}, which is not a "
-                        "number; repair the line or leave the column out"
+                        f"column {names[i][:40]!r} holds {row[i][:40]!r}, which is not a number; "
+                        "repair the line or leave the column out",
+                        place=where,
+                        column=names[i],
                     )
         reason = " ".join(otherwise.split())[:120]
         return SourceError(f"{name_of(file)}, from line {block.first_line} on: {reason}")
@@ -279,7 +280,9 @@ def _has_header(row: list[str], where: str) -> bool:
     """Tell names from values; 0, 1, 2, ... could be either."""
     if len(row) > 1 and row == [str(i) for i in range(len(row))]:
         raise SourceError(
-            f"{where}, line 1: 0, 1, 2, ... may be names or values; pass header=True or False"
+            "0, 1, 2, ... may be names or values; pass ",
+            Option("header", True, False),
+            place=f"{where}, line 1",
         )
     return not all(map(_is_number, row))
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels import kernels
-from sksketch.exceptions import SourceError, StreamExhaustedError
+from sksketch.exceptions import ExplainedError, Option, SourceError, StreamExhaustedError
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import (
     INPUT_IS_READ,
@@ -61,9 +61,15 @@ class SvmlightReader:
         if zero_based not in (True, False, "auto"):
             raise ValueError(f"zero_based is {zero_based!r}; give True, False or 'auto'")
         if n_features is not None and n_features < 1:
-            raise ValueError(f"n_features is {n_features}; give at least 1, or None")
+            raise ExplainedError(
+                Option("n_features"), f" is {n_features}; give at least 1, or None"
+            )
         if files is None and n_features is None:
-            raise ValueError("the standard input is read once; pass n_features for svmlight lines")
+            raise ExplainedError(
+                "the standard input is read once; pass ",
+                Option("n_features"),
+                " for svmlight lines",
+            )
         self._files = files
         self._dtype = np.dtype(np.float64 if choice.dtype is None else choice.dtype)
         self.target_names = ["label"] if self.n_targets else None
@@ -131,10 +137,15 @@ class SvmlightReader:
 
     def _refuse(self, where: str, index: int) -> None:
         if index < self._base:
-            raise SourceError(f"{where}: index 0 where counting began at 1; pass zero_based=True")
+            raise SourceError(
+                "index 0 where counting began at 1; pass zero_based=True", place=where
+            )
         raise SourceError(
-            f"{where}: index {index} is beyond the {self.n_features} features, counted from "
-            f"{self._base}; pass a larger n_features"
+            f"index {index} is beyond the {self.n_features} features, counted from {self._base}; "
+            "pass a larger ",
+            Option("n_features"),
+            place=where,
+            column=index,
         )
 
     def division(self) -> Division:

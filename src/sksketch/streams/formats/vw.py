@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels import kernels
-from sksketch.exceptions import SourceError, StreamExhaustedError
+from sksketch.exceptions import ExplainedError, Option, SourceError, StreamExhaustedError
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import (
     INPUT_IS_READ,
@@ -67,9 +67,10 @@ class VwReader:
         self.target_names = ["label"] if self.n_targets else None
         self.n_features = N_FEATURES if n_features is None else n_features
         if not 1 <= self.n_features <= 2**31 or self.n_features & (self.n_features - 1):
-            raise ValueError(
-                f"n_features is {n_features}; names are hashed to a power of two of them, such "
-                f"as {N_FEATURES}"
+            raise ExplainedError(
+                Option("n_features"),
+                f" is {n_features}; names are hashed to a power of two of them, such as "
+                f"{N_FEATURES}",
             )
         self._files = files
         self._blocks: Iterator[TextBlock] | None = None

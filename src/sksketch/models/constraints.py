@@ -1,0 +1,135 @@
+"""What a parameter may be, as one table for each estimator, and the one check of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from numbers import Integral, Real
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from sksketch.sketches import Sketch
+from sksketch.sketches.catalog import KEYS
+
+
+class Constraint(NamedTuple):
+    """What to give for a parameter, in words, and whether a value is such.
+
+    Parameters
+    ----------
+    words : str
+        As they follow "give" in a message.
+    accepts : callable
+        Takes a value.
+    """
+
+    words: str
+    accepts: Callable[[Any], bool]
+
+
+#: For each parameter what it may be: any one of several.
+Constraints: TypeAlias = dict[str, tuple[Constraint, ...]]
+
+
+def check_parameters(parameters: Mapping[str, Any], constraints: Constraints) -> None:
+    """Refuse the first parameter that is none of what its table allows.
+
+    >>> check_parameters({"alpha": -1.0}, {"alpha": (number(0.0), NOTHING)})
+    Traceback (most recent call last):
+    ValueError: alpha is -1.0; give a number from 0 on or None
+    """
+    for name, allowed in constraints.items():
+        value = parameters[name]
+        if not any(constraint.accepts(value) for constraint in allowed):
+            *most, last = (constraint.words for constraint in allowed)
+            wanted = f"{', '.join(most)} or {last}" if most else last
+            raise ValueError(f"{name} is {value!r:.80}; give {wanted}")
+
+
+def check_value(name: str, value: Any, *allowed: Constraint) -> None:
+    """Refuse one value that is none of what is allowed; the message is that of parameters."""
+    check_parameters({name: value}, {name: allowed})
+
+
+def whole(least: int) -> Constraint:
+    """Allow integers from ``least`` on."""
+    return Constraint(
+        f"an integer of at least {least}",
+        lambda value: isinstance(value, Integral) and not _is_flag(value) and int(value) >= least,
+    )
+
+
+def number(low: float, high: float = np.inf, *, bounds: str = "[)") -> Constraint:
+    """Allow real numbers of an interval; its ``bounds`` say whether the ends belong to it.
+
+    >>> number(0.0, 1.0, bounds="()").words
+    'a positive number below 1'
+    """
+    words = "a positive number" if low == 0 else f"a number above {low:g}"
+    if bounds[0] == "[":
+        words = f"a number from {low:g}{' on' if high == np.inf else ''}"
+    if high < np.inf:
+        words += f" {'up to' if bounds[1] == ']' else 'below'} {high:g}"
+
+    def accepts(value: Any) -> bool:
+        if not isinstance(value, Real) or _is_flag(value):
+            return False
+        x = float(value)
+        above = low <= x if bounds[0] == "[" else low < x
+        return above and (x <= high if bounds[1] == "]" else x < high)
+
+    return Constraint(words, accepts)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def one_of(*values: Any) -> Constraint:
+    """Allow one of a few values.
+
+    >>> one_of("range", "clip").words
+    "one of 'range', 'clip'"
+    """
+    words = ", ".join(map(repr, values))
+    return Constraint(
+        f"one of {words}" if len(values) > 1 else words,
+        lambda value: isinstance(value, Hashable) and value in values,
+    )
+
+
+def several(words: str, each: Constraint) -> Constraint:
+    """Allow a sequence of one or more numbers that are all such.
+
+    >>> several("positive numbers", number(0.0, bounds="()")).accepts([0.1, 1.0])
+    True
+    """
+
+    def accepts(value: Any) -> bool:
+        try:
+            values = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            return False
+        return values.ndim == 1 and len(values) > 0 and all(map(each.accepts, values.tolist()))
+
+    return Constraint(words, accepts)
+
+
+def such(words: str, *kinds: type) -> Constraint:
+    """Allow values of some types."""
+    return Constraint(words, lambda value: isinstance(value, kinds))
+
+
+def _n_dimensions(value: Any) -> int:
+    if hasattr(value, "ndim"):
+        return int(value.ndim)
+    return 1 + max(map(_n_dimensions, value), default=0) if isinstance(value, list) else 0
+
+
+NOTHING = one_of(None)
+FLAG = Constraint("True or False", lambda value: isinstance(value, Hashable) and value in (0, 1))
+SEED = such("an integer, a RandomState or None", Integral, np.random.RandomState, type(None))
+DICTIONARY = such("a dictionary", dict)
+SKETCH = such("a Sketch", Sketch)
+SKETCH_KEY = one_of("auto", *KEYS)
+ROWS = Constraint("rows", lambda value: _n_dimensions(value) == 2)

@@ -1,0 +1,47 @@
+"""What runners ask of an estimator beyond scikit-learn's contract: parts, passes, pilot rows."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self, runtime_checkable
+
+from sksketch.state.persistence import State
+
+
+@runtime_checkable
+class Shardable(Protocol):
+    """An estimator whose rows can be learned in parts, apart from one another, and merged."""
+
+    def shard_template(self) -> Self:
+        """Return an unfitted copy with a fixed seed, or say why parts cannot be merged."""
+
+    def for_shard(self, index: int, n_shards: int) -> Self:
+        """Return a copy of the template for one of the parts."""
+
+    def compact(self) -> None:
+        """Make the state small, before it travels."""
+
+    def merge(self, other: Self) -> Self:
+        """Add what was learned from another part."""
+
+    def state(self) -> State:
+        """Return all that was learned, as plain data."""
+
+
+@runtime_checkable
+class SeveralPasses(Protocol):
+    """An estimator that needs all rows more than once."""
+
+    n_passes: int
+
+    def end_pass(self, number: int) -> None:
+        """All rows have come ``number`` times; called again when a run resumes later."""
+
+
+@runtime_checkable
+class Piloted(Protocol):
+    """An estimator that must see some rows before it can tell all parts how to learn."""
+
+    pilot_rows: int
+
+    def take_pilot(self, rows: Any) -> None:
+        """Choose by these rows what all parts must have in common."""

@@ -1,0 +1,75 @@
+"""The one place that knows scikit-learn's private names; ``tests/models`` holds it to them.
+
+Callbacks are loaded when some are set: they bring a progress bar's library along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+# Where scikit-learn keeps the callbacks of an estimator, those of a running fit, and its task.
+CALLBACKS, TEARDOWN, FIT_TASK = "_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx"
+# The method that begins a fit's task.
+BEGIN_FIT = "_init_callback_context"
+# What `set_output` has asked for.
+OUTPUT = "_sklearn_output_config"
+# Callbacks, routing of metadata and the task of a meta-estimator: settings, and nothing learned.
+SETTINGS = ("_skl", "_metadata", "_parent")
+
+
+def output_of(estimator: Any) -> str:
+    """Return the container that `set_output` has asked ``transform`` for."""
+    return str(vars(estimator).get(OUTPUT, {}).get("transform") or "default")
+
+
+def set_callbacks(estimator: Any, *callbacks: Any) -> None:
+    """Set scikit-learn's callbacks on an estimator; none removes those that were set."""
+    _mixin().set_callbacks(estimator, *callbacks)
+
+
+def _mixin() -> Any:
+    try:
+        from sklearn.callback import CallbackSupportMixin
+    except ImportError:
+        raise ImportError(
+            "callbacks need scikit-learn 1.9 or newer: pip install -U scikit-learn"
+        ) from None
+    return CallbackSupportMixin
+
+
+class Callbacks:
+    """The callbacks set on an estimator with ``set_callbacks``, called for every block.
+
+    The run is a task and each block a task in it. An estimator of a scikit-learn without
+    callbacks, or with none set, costs nothing.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self._estimator = estimator if getattr(estimator, CALLBACKS, None) else None
+        self._task: Any = None
+
+    @contextmanager
+    def running(self, task: str, n_blocks: int | None = 0) -> Iterator[None]:
+        """Call the callbacks at the beginning and at the end of a run of ``n_blocks`` blocks."""
+        estimator = self._estimator
+        if estimator is None:
+            yield
+            return
+        try:
+            self._task = getattr(_mixin(), BEGIN_FIT)(estimator, task, max_subtasks=n_blocks)
+            self._task.call_on_fit_task_begin(estimator=estimator)
+            yield
+            self._task.call_on_fit_task_end(estimator=estimator)
+        finally:
+            for callback in vars(estimator).pop(TEARDOWN, []):
+                callback.teardown(estimator=estimator, context=self._task)
+            vars(estimator).pop(FIT_TASK, None)
+
+    def block(self, X: Any, y: Any) -> None:
+        """Call the callbacks after a block was learned from."""
+        if self._estimator is not None:
+            task = self._task.subcontext(task_name="block")
+            task.call_on_fit_task_begin(estimator=self._estimator, X=X, y=y)
+            task.call_on_fit_task_end(estimator=self._estimator, X=X, y=y)

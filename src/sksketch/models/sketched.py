@@ -1,0 +1,192 @@
+"""Estimators that own one sketch: taking rows in, merging, and what is read from it on demand."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+
+from sksketch.models.base import Estimator, or_as_before
+from sksketch.models.checks import check_ageless, checked_rows
+from sksketch.models.runner import fit_dask, is_dask
+from sksketch.models.scikit_learn import Callbacks
+from sksketch.sketches import Certificate, Sketch, load_sketch
+from sksketch.state.persistence import State
+
+
+class SketchEstimator(Estimator):
+    """An estimator that owns one sketch; everything else is read from it on demand."""
+
+    _fitted = "sketch_"
+    sketch_: Sketch
+    # Number of this part and of all parts, while parts of a table are learned apart.
+    _shard: tuple[int, int] | None = None
+
+    @abstractmethod
+    def new_sketch(self, n_features: int) -> Sketch:
+        """Return an empty sketch for rows of ``n_features`` columns, as the parameters ask.
+
+        Parameters
+        ----------
+        n_features : int
+            Columns.
+
+        Returns
+        -------
+        Sketch
+        """
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from all rows of ``X``, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
+            Rows; those of dask are learned where they lie, see `fit_dask`.
+        y : ignored
+            Present for scikit-learn's pipelines.
+        sample_weight : array-like of shape (n_samples,), optional
+            Each row counts as so many copies of itself.
+
+        Returns
+        -------
+        self
+        """
+        if is_dask(X):
+            return fit_dask(self, X, y, sample_weight)
+        with or_as_before(self):
+            rows, targets = self._checked(X, y, reset=True)
+            self._check_enough(rows)
+            if sample_weight is not None and not np.asarray(sample_weight).any():
+                raise ValueError("all sample weights are zero, expected some rows to count")
+            with Callbacks(self).running("fit"):
+                self._update(self.new_sketch(rows.shape[1]), rows, targets, sample_weight)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Go on learning from one more block of rows, of any size.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            Present for scikit-learn's pipelines.
+        sample_weight : array-like of shape (n_samples,), optional
+            Each row counts as so many copies of itself.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "sketch_")
+        if is_dask(X):
+            if first:
+                return fit_dask(self, X, y, sample_weight)
+            return self.merge(fit_dask(self.shard_template(), X, y, sample_weight))
+        with or_as_before(self):
+            rows, targets = self._checked(X, y, reset=first)
+            sketch = self._begun(rows.shape[1]) if first else self.sketch_
+            self._update(sketch, rows, targets, sample_weight)
+        return self
+
+    def _begun(self, n_features: int) -> Sketch:
+        """Return an empty sketch, for this part of the rows if they are in parts."""
+        sketch = self.new_sketch(n_features)
+        return sketch if self._shard is None else sketch.for_shard(*self._shard)
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+        """Return rows and, where they are used, targets, as arrays."""
+        # The sketch checks for NaN and infinity itself, in the pass that it needs anyway.
+        return checked_rows(self, self._placed(X), reset=reset, all_finite=False), None
+
+    def _placed(self, X: Any) -> Any:
+        """Return rows where they are to be worked on: where they are."""
+        return X
+
+    def _rows(self, X: Any) -> Any:
+        """Return rows for a fitted model, checked in full."""
+        self._require_fitted()
+        return checked_rows(self, self._placed(X), reset=False)
+
+    def _check_enough(self, rows: Any) -> None:
+        """Refuse rows that ``fit`` can not learn from at all."""
+
+    def _update(self, sketch: Sketch, rows: Any, targets: Any, sample_weight: Any) -> None:
+        sketch.update(rows, weights=sample_weight)
+        self.sketch_ = sketch
+        self._answers = {}
+
+    def reading(self, sketch: Sketch, feature_names: Any = None) -> Self:
+        """Return a copy that has learned what a sketch has seen.
+
+        Parameters
+        ----------
+        sketch : Sketch
+            One that `new_sketch` might have given, with rows; it is copied.
+        feature_names : sequence of str, optional
+            Names of its columns.
+
+        Returns
+        -------
+        estimator
+        """
+        twin = type(self)(**self.get_params(deep=False))
+        assert sketch.n_features is not None
+        twin._take_columns(sketch.n_features, feature_names)
+        twin.sketch_, twin._answers = copy.deepcopy(sketch), {}
+        return twin
+
+    # Parts of the rows
+
+    def shard_template(self) -> Self:
+        """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""
+        params = self.get_params(deep=False)
+        for value in params.values():
+            if isinstance(value, Sketch):
+                check_ageless(value)
+        return type(self)(**params)
+
+    def for_shard(self, index: int, n_shards: int) -> Self:
+        """Return a copy of this template for one of ``n_shards`` parts of the rows."""
+        twin = type(self)(**self.get_params(deep=False))
+        twin._shard = (index, n_shards)
+        return twin
+
+    def compact(self) -> None:
+        """Shrink the rows that wait in the sketch, before its state travels."""
+        self.sketch_.compact()
+
+    def _absorb(self, other: Self) -> None:
+        if not hasattr(self, "sketch_"):
+            self.sketch_ = other.sketch_.fresh()
+            self._take_columns(other.n_features_in_, getattr(other, "feature_names_in_", None))
+        self.sketch_.merge(other.sketch_)
+
+    # Answers
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows learned from."""
+        return int(self._once("n_samples_seen_", lambda: self.sketch_.n_rows_seen))
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is certain about the rows, with its error bounds; print it."""
+        certificate: Certificate = self._once("certificate_", lambda: self.sketch_.certificate())
+        return certificate
+
+    @property
+    def plan_(self) -> str:
+        """One sentence: how the rows are remembered, why, and in how much memory."""
+        return str(self._once("plan_", lambda: self.sketch_.plan()))
+
+    # Saving
+
+    def _learned(self, state: State) -> State:
+        return state.with_inner("sketch", self.sketch_.state())
+
+    def _recall(self, state: State) -> None:
+        self.sketch_ = load_sketch(state.inner("sketch"))

@@ -1,0 +1,143 @@
+"""What holds for every public estimator: one base, one table of parameters, one encoding."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+import sksketch
+from sksketch import FrequentDirections, NotMergeableError, StreamingPCA
+from sksketch.models.base import Estimator, or_as_before
+from sksketch.models.constraints import FLAG, ROWS, check_parameters, number, one_of, whole
+from sksketch.models.parameters import parameters_of, with_parameters
+from sksketch.models.protocols import Piloted, SeveralPasses, Shardable
+from sksketch.state.persistence import State
+
+PUBLIC = [getattr(sksketch, name) for name in sksketch.__all__]
+ESTIMATORS = [kind for kind in PUBLIC if inspect.isclass(kind) and issubclass(kind, BaseEstimator)]
+MOST_BASES = 6
+each_estimator = pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
+
+
+def test_few_classes_stand_above_all_estimators():
+    above = {base for kind in ESTIMATORS for base in kind.__mro__ if base not in ESTIMATORS}
+    own = {base.__name__ for base in above if base.__module__.startswith("sksketch.")}
+    assert len(own) <= MOST_BASES, own
+    assert len(ESTIMATORS) >= 16
+
+
+@each_estimator
+def test_every_parameter_is_in_the_table_and_its_default_is_allowed(kind):
+    model = kind()
+    assert set(kind._constraints) == set(model.get_params(deep=False))
+    check_parameters(model.get_params(deep=False), kind._constraints)
+
+
+@each_estimator
+def test_no_parameter_takes_anything(kind):
+    for name in kind().get_params(deep=False):
+        with pytest.raises(ValueError, match=f"^{name} is .*; give "):
+            kind(**{name: object()})._check_params()
+
+
+@each_estimator
+def test_runners_find_their_protocol(kind):
+    model = kind()
+    assert isinstance(model, Shardable)
+    assert isinstance(model, Piloted) == (kind is sksketch.StreamingKernelPCA)
+    several = {sksketch.StreamingKernelPCA, sksketch.SubspaceReduction}
+    assert isinstance(model, SeveralPasses) == (kind in several)
+    with pytest.raises(NotMergeableError):
+        sksketch.ReducedRegressor().shard_template()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        3,
+        2.5,
+        float("inf"),
+        "auto",
+        [0.1, 1.0],
+        (1.0, "median"),
+        {0: 1.0, 1: 2.0},
+        {"nu": 1.5, "coefficients": [1.0, 0.5]},
+    ],
+)
+def test_parameters_come_back_as_they_were(value):
+    state = with_parameters(State("some", 2, {}, {}), {"given": value})
+    found = parameters_of(state)
+    assert found == {"given": value}
+    assert type(found["given"]) is type(value)
+    assert list(state.meta) == ["params"]
+
+
+def test_rows_and_sketches_among_the_parameters_come_back():
+    landmarks = (np.eye(3), sp.csr_array(np.eye(2)))
+    given = {"landmarks": landmarks, "one": np.ones((2, 2)), "sketch": FrequentDirections(7)}
+    found = parameters_of(with_parameters(State("some", 2, {}, {}), given))
+    np.testing.assert_array_equal(found["landmarks"][0], landmarks[0])
+    np.testing.assert_array_equal(found["landmarks"][1].toarray(), landmarks[1].toarray())
+    np.testing.assert_array_equal(found["one"], given["one"])
+    assert found["sketch"].sketch_size == 7
+
+
+@pytest.mark.parametrize(
+    ("kind", "meta"),
+    [
+        ("streaming-ridge", {"param.alpha": 2.0, "param.sketch": "auto"}),
+        ("online-newton-regressor", {"param.alpha": "2.0", "param.sketch": '"auto"'}),
+    ],
+)
+def test_both_encodings_of_version_1_are_read(kind, meta):
+    assert parameters_of(State(kind, 1, meta, {})) == {"alpha": 2.0, "sketch": "auto"}
+
+
+def test_class_weights_of_version_1_are_read():
+    pairs = State("reduced-classifier", 1, {"param.class_weight": "[[0, 1.0], [1, 2.0]]"}, {})
+    assert parameters_of(pairs) == {"class_weight": {0: 1.0, 1: 2.0}}
+    text = json.dumps({"pairs": [["no", 1.0]]})
+    online = State("online-newton-classifier", 1, {"param.class_weight": text}, {})
+    assert parameters_of(online) == {"class_weight": {"no": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("constraint", "good", "bad"),
+    [
+        (whole(2), [2, np.int64(5)], [1, 2.0, True, None, "2"]),
+        (number(0.0, 1.0, bounds="(]"), [0.5, 1, np.float32(0.1)], [0.0, 1.5, np.nan, True, "1"]),
+        (number(0.0), [0.0, 7], [-1.0, np.inf]),
+        (one_of("a", None), ["a", None], ["b", ["a"], {}]),
+        (FLAG, [True, False, np.True_, 0], [None, "yes", 2]),
+        (ROWS, [np.eye(2), [[1.0]], sp.eye_array(2)], [np.ones(3), 3, "rows", None]),
+    ],
+)
+def test_constraints(constraint, good, bad):
+    assert [value for value in good if not constraint.accepts(value)] == []
+    assert [value for value in bad if constraint.accepts(value)] == []
+
+
+def test_a_refused_call_leaves_all_as_it_was():
+    model = StreamingPCA(1).fit(np.eye(3))
+    before = dict(vars(model))
+    done = []
+    with (  # noqa: PT012
+        pytest.raises(KeyboardInterrupt),
+        or_as_before(model, [lambda: done.append("undone")]),
+    ):
+        model.sketch_ = model.more_ = None
+        raise KeyboardInterrupt
+    assert vars(model) == before
+    assert done == ["undone"]
+
+
+def test_the_base_alone_is_not_an_estimator():
+    with pytest.raises(TypeError, match="abstract"):
+        Estimator()
