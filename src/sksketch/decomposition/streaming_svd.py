@@ -27,9 +27,8 @@ from sksketch.models.runner import is_dask, lazily
 from sksketch.models.sketched import SketchEstimator
 from sksketch.models.tags import preserving_precision
 from sksketch.sketches import Centered, ExactCovariance, FrequentDirections, Sketch, make_sketch
+from sksketch.sketches.planning import exact_or_sketch
 
-# With so few columns the exact covariance is as fast as any sketch.
-FEW_COLUMNS = 512
 DEFAULT_SKETCH_SIZE = 64
 
 # Sketches that can meet a tolerance: those that grow, and the one without an error.
@@ -124,7 +123,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
             return make_sketch(
                 str(self.sketch), size, **(options if self.sketch != "exact" else {})
             )
-        if n_features <= FEW_COLUMNS:
+        if exact_or_sketch("directions", n_features, size).exact:
             return ExactCovariance()
         # Leading directions are what counts here, and this rule follows them most closely.
         return FrequentDirections(size, rule="half", **options)

@@ -34,9 +34,7 @@ from sksketch.ridge.exact import RidgeReader
 from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, row_lengths
 from sksketch.sketches import ExactCovariance, Regression, Sketch, make_sketch
 from sksketch.sketches.directions.shrink.readout import SHIFTS
-
-# The exact covariance is taken up to this many bytes of it.
-EXACT_BYTES = 64 << 20
+from sksketch.sketches.planning import exact_or_sketch
 
 # Beyond this relative bound coefficients may be anything.
 VACUOUS = 1.0
@@ -81,7 +79,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         self._check_params()
         if isinstance(self.sketch, Sketch):
             inner = self.sketch.fresh()
-        elif self.sketch == "auto" and 8 * n_features**2 <= EXACT_BYTES:
+        elif self.sketch == "auto" and exact_or_sketch("coefficients", n_features).exact:
             inner = ExactCovariance()
         else:
             key = "rfd" if self.sketch == "auto" else self.sketch

@@ -49,7 +49,7 @@ class Policy(NamedTuple):
 # time. Coefficients and components of kernels depend on small eigenvalues, which a sketch loses:
 # A'A is taken wherever it fits. For pairs of views the other way is many passes of small steps.
 POLICIES = {
-    "directions": Policy(COVARIANCE_COLUMNS, 64 << 20),
+    "directions": Policy(COVARIANCE_COLUMNS, LARGEST_BUFFER),
     "coefficients": Policy(math.inf, 64 << 20),
     "kernel components": Policy(math.inf, 32 << 20),
     "kernel pairs": Policy(math.inf, 512 << 20),
@@ -119,6 +119,7 @@ def choose(solver: str, n_features: int, sketch_size: int) -> str:
     """
     if solver != "auto":
         return solver
+    # A sketch that was asked for is one, unless it would keep nearly as much as A'A.
     if n_features <= COVARIANCE_COLUMNS * sketch_size:
         return "covariance"
     if 8 * n_features * BLOCK_MULTIPLES[0] * sketch_size > LARGEST_BUFFER:

@@ -39,11 +39,10 @@ from sksketch.models.constraints import (
 )
 from sksketch.models.parameters import seed_of
 from sksketch.models.scikit_learn import Callbacks
+from sksketch.sketches.planning import exact_or_sketch
 from sksketch.state.persistence import State, write_state
 
 SAMPLE_ROWS = 10_000
-# Up to so many bytes of covariances are kept as they are.
-EXACT_BYTES = 1 << 29
 
 
 def _both(*allowed: Constraint) -> tuple[Constraint, ...]:
@@ -172,7 +171,8 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
                 "ask for fewer components or more features"
             )
         n_bytes = 8 * (x.n_columns**2 + y.n_columns**2 + x.n_columns * y.n_columns)
-        exact = self.solver == "exact" or (self.solver == "auto" and n_bytes <= EXACT_BYTES)
+        auto = exact_or_sketch("kernel pairs", most, n_bytes=n_bytes).exact
+        exact = auto if self.solver == "auto" else self.solver == "exact"
         how = "all covariances of the features" if exact else "doubly stochastic steps"
         why = "as asked for" if self.solver != "auto" else f"they take {n_bytes / 2**20:.0f} MiB"
         return Planned(self._new_solver(x, y, exact, n_rows), f"{how}; {why}")

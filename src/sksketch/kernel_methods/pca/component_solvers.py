@@ -26,11 +26,10 @@ from sksketch.sketches import (
     load_sketch,
     make_sketch,
 )
+from sksketch.sketches.planning import exact_or_sketch
 from sksketch.state.persistence import State
 
 CHUNK_ROWS = 8192
-# Up to so many features the covariance is kept as it is.
-EXACT_COLUMNS = 2048
 
 
 class SketchedComponents:
@@ -53,7 +52,7 @@ class SketchedComponents:
         self.n_components = n_components
         self._complete = False
         inner: Sketch = ExactCovariance()
-        if features.n_columns > EXACT_COLUMNS:
+        if not exact_or_sketch("kernel components", features.n_columns).exact:
             # Features of slow kernels need a sketch well above the components.
             size = min(max(10 * n_components, 128), features.n_columns)
             inner = make_sketch("rfd", size)
