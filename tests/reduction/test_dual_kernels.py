@@ -27,12 +27,12 @@ each_loss = pytest.mark.parametrize(
 def arguments(loss, a):
     scales = SHARES / RIDGE
     curvatures = scales * (X**2).sum(axis=1)
+    rows = dual.DualRows(X, Y, scales, curvatures)
     w, order = X.T @ (scales * a), np.random.default_rng(1).permutation(60)
     if loss.name == "logistic":
-        return w, a, order, X, Y, scales, curvatures, loss.tolerance
-    low, high = loss.bounds(Y)
-    shape = loss.curvature, loss.tolerance, np.inf
-    return w, a, order, X, Y, low, high, scales, curvatures, *shape
+        return w, a, order, rows, loss.tolerance
+    form = dual.Piecewise(*loss.bounds(Y), loss.curvature, loss.tolerance)
+    return w, a, order, rows, form, np.inf
 
 
 def kernel(loss):

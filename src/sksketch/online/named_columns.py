@@ -1,4 +1,4 @@
-"""Rows given as dictionaries: a column for every name, as it comes or by its hash."""
+"""Single rows: dictionaries, with a column for every name or its hash, or sequences of numbers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+
+from sksketch._typing import Array
 
 # A name with its column takes some 360 bytes, and what was learned of it about as much again.
 MOST_NAMES, SHARED = 1 << 18, 1 << 16
@@ -110,3 +112,31 @@ class NamedColumns:
         columns = cls(facts["size"])
         columns._columns = {name: i for i, name in enumerate(facts["names"])}
         return columns
+
+
+def row_of_numbers(x: Any, width: int | None) -> Array:
+    """Return one checked row from a sequence of numbers, of ``width`` columns where known.
+
+    >>> row_of_numbers([1, 2], width=2)
+    array([[1., 2.]])
+    """
+    row = np.reshape(np.asarray(x, dtype=np.float64), (1, -1))
+    if not np.isfinite(row).all():
+        raise ValueError("the row has a value that is NaN or infinite; give finite numbers")
+    if width is not None and row.shape[1] != width:
+        raise ValueError(f"the row has {row.shape[1]} values, expected {width}")
+    return row
+
+
+def row_of_known_names(x: Mapping[Any, Any], names: Iterable[Any] | None) -> Any:
+    """Return one row for columns that all have their names already."""
+    if names is None:
+        raise ValueError(
+            "got a row with names, but the estimator has learned from columns without names; "
+            "give a sequence of numbers"
+        )
+    known = list(names)
+    columns = NamedColumns.of(known)
+    if (missing := next((name for name in x if name not in columns), None)) is not None:
+        raise ValueError(f"there is no column {missing!r}; it has {known[:5]}")
+    return columns.row(x, grow=False)

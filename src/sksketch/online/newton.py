@@ -24,9 +24,9 @@ from sksketch.online.kernels.records import (
     ShrinkRule,
     Totals,
 )
+from sksketch.online.kernels.version_table import live_nodes, versions
 from sksketch.online.learner import OnlineLearner, loss_meta, loss_of
 from sksketch.online.losses import Loss
-from sksketch.online.version_table import live_nodes, versions
 from sksketch.online.vocabulary import NumberedRows, grown
 from sksketch.sketches.directions.shrink.rules import n_reduced
 from sksketch.state.persistence import State

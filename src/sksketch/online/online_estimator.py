@@ -34,8 +34,7 @@ from sksketch.online.checks import (
 )
 from sksketch.online.learner import NOT_FINITE, OnlineLearner
 from sksketch.online.losses import Loss
-from sksketch.online.named_columns import NamedColumns
-from sksketch.online.row_by_row import row_of_known_names, row_of_numbers
+from sksketch.online.named_columns import NamedColumns, row_of_known_names, row_of_numbers
 from sksketch.online.unridged_newton import RULES
 from sksketch.online.vocabulary import Vocabulary
 from sksketch.state.persistence import State

@@ -187,7 +187,6 @@ def learn(
     size: int = 20,
     C: float = 1.0,
     initial_ridge: float | str = "auto",
-    null_projection: str = "range",
     sample_weight: Any = None,
     keep: bool = False,
     **options: Any,
@@ -208,14 +207,13 @@ def learn(
         Limit of the scores.
     initial_ridge : float or "auto", default="auto"
         alpha_0; "auto" takes the squared length of the first row of the curvature.
-    null_projection : {"range", "exact", "clip", "printed"}, default="range"
-        Projection where H is singular.
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of the rows.
     keep : bool, default=False
         Keep H_t of every round as well.
     **options
-        ``buffer_rows``, ``fraction`` (pfd), ``rng`` (rp), ``start`` (oja).
+        ``buffer_rows``, ``fraction`` (pfd), ``rng`` (rp), ``start`` (oja), and
+        ``null_projection``, the rule of `project` where H is singular: "range" unless given.
 
     Returns
     -------
@@ -232,6 +230,7 @@ def learn(
     form = LOSSES[loss] if isinstance(loss, str) else loss
     mu = form.curvature(C)
     weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, float)
+    rule = options.pop("null_projection", "range")
     waiting = initial_ridge == "auto"
     if initial_ridge == 0.0 and method == "rfd":
         options = {"buffer_rows": 2 * size} | options
@@ -246,7 +245,7 @@ def learn(
         t += 1
         raw = float(u @ x)
         score = min(max(raw, -C), C)
-        w = u if score == raw else project(hessian, u, x, raw - score, null_projection)
+        w = u if score == raw else project(hessian, u, x, raw - score, rule)
         slope, step = form.derivative(score, target), form.step(t)
         g = s * slope * x
         r = math.sqrt((mu + step) * s) * slope * x

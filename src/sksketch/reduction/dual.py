@@ -195,14 +195,15 @@ def _ascent(
 ) -> Callable[[Array, Array, Array, float], tuple[float, float, int]]:
     """Return one pass of coordinate ascent; see the kernels for what it gives back."""
     kernels: Any = dual_kernels()
+    rows = kernels.DualRows(X, y, scales, curvatures)
 
     def logistic(w: Array, a: Array, order: Array, _: float) -> tuple[float, float, int]:
-        args = (X, y, scales, curvatures, loss.tolerance)
-        return kernels.ascend_logistic(w, a, order, *args), np.inf, len(order)
+        gap = kernels.ascend_logistic(w, a, order, rows, loss.tolerance)
+        return gap, np.inf, len(order)
 
     def piecewise(w: Array, a: Array, order: Array, margin: float) -> tuple[float, float, int]:
-        args = (X, y, low, high, scales, curvatures, loss.curvature, loss.tolerance, margin)
-        found: tuple[float, float, int] = kernels.ascend_piecewise(w, a, order, *args)
+        form = kernels.Piecewise(low, high, loss.curvature, loss.tolerance)
+        found: tuple[float, float, int] = kernels.ascend_piecewise(w, a, order, rows, form, margin)
         return found
 
     return logistic if loss.name == "logistic" else piecewise

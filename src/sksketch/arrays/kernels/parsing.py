@@ -82,6 +82,13 @@ def decimal(text: Array, start: int, n: int, complaint: int) -> tuple[int, int, 
     if digits < np.uint64(1 << 53) and -22 <= exponent <= 22:
         value = high * _HIGH[300 + exponent] if exponent >= 0 else high / _HIGH[300 - exponent]
         return (1 if inexact else 0), stop, -value if negative else value
+    code, value = _times_power(high, low, exponent, inexact)
+    return code, stop, -value if negative else value
+
+
+@jit_unfused
+def _times_power(high: float, low: float, exponent: int, inexact: bool) -> tuple[int, float]:
+    """Return 0 and ``(high + low) 10^exponent``, or 1 where its last bit is not settled."""
     ten, rest = _HIGH[300 + exponent], _LOW[300 + exponent]
     # The product of two doubles and its rounding error, after Dekker.
     product = high * ten
@@ -92,7 +99,7 @@ def decimal(text: Array, start: int, n: int, complaint: int) -> tuple[int, int, 
     value = product + error
     doubt = abs(product) * (2.0**-58 if inexact else 2.0**-100)
     settled = value > 1e-290 and product + (error - doubt) == product + (error + doubt)
-    return (0 if settled else 1), stop, -value if negative else value
+    return (0 if settled else 1), value
 
 
 @jit
@@ -263,32 +270,12 @@ def parse_vw_inplace(
                 progress[0], progress[1] = code, at
                 return
             at = stop
-        entries, seed, scale, nameless = progress[3], 0, 1.0, 0
-        while at < end:
-            if text[at] <= 32:
-                at += 1
-                continue
-            opens = text[at] == 124
-            at += opens
-            name = word_end(text, at, end, 58)
-            stop, number = name, 1.0
-            if name < end and text[name] == 58:
-                stop = word_end(text, name + 1, end, 124)
-                code, number = settled(text, name + 1, stop, 8, odd_at, odd_values)
-                if code:
-                    progress[0], progress[1] = code, name + 1
-                    return
-            if opens:
-                seed, scale, nameless = hash_of(text, at, name, 0), number, 0
-            else:
-                column = hash_of(text, at, name, seed)
-                if name == at:
-                    column += nameless
-                    nameless += 1
-                indices[entries] = column & mask
-                data[entries] = number * scale
-                entries += 1
-            at = stop
+        code, at, entries = _parse_features(
+            text, at, end, (odd_at, odd_values), (indices, data), progress[3], mask
+        )
+        if code:
+            progress[0], progress[1] = code, at
+            return
         if bar >= 0:
             labels[progress[2]] = label
             progress[2] += 1
@@ -297,3 +284,46 @@ def parse_vw_inplace(
         at = end + 1
         progress[1] = min(at, n)
     progress[0] = 0
+
+
+@jit
+def _parse_features(
+    text: Array,
+    at: int,
+    end: int,
+    odd: tuple[Array, Array],
+    out: tuple[Array, Array],
+    entries: int,
+    mask: int,
+) -> tuple[int, int, int]:
+    """Read ``|space:scale name:value ...`` up to ``end`` into indices and data.
+
+    Returns 0 or a complaint, the position of that or ``end``, and the number of entries.
+    """
+    (odd_at, odd_values), (indices, data) = odd, out
+    seed, scale, nameless = 0, 1.0, 0
+    while at < end:
+        if text[at] <= 32:
+            at += 1
+            continue
+        opens = text[at] == 124
+        at += opens
+        name = word_end(text, at, end, 58)
+        stop, number = name, 1.0
+        if name < end and text[name] == 58:
+            stop = word_end(text, name + 1, end, 124)
+            code, number = settled(text, name + 1, stop, 8, odd_at, odd_values)
+            if code:
+                return code, name + 1, entries
+        if opens:
+            seed, scale, nameless = hash_of(text, at, name, 0), number, 0
+        else:
+            column = hash_of(text, at, name, seed)
+            if name == at:
+                column += nameless
+                nameless += 1
+            indices[entries] = column & mask
+            data[entries] = number * scale
+            entries += 1
+        at = stop
+    return 0, end, entries

@@ -14,8 +14,7 @@ from sksketch.online.kernels.simd import add4, load4, store4, zero4
 def load_rows(
     batch: Batch,
     slots: Array,
-    start: int,
-    stop: int,
+    ends: tuple[int, int],
     features: Features,
     maps: Maps,
     counters: Array,
@@ -33,7 +32,7 @@ def load_rows(
     n_before = counters[CACHED]
     n_cached = n_before
     loaded = 0
-    for i in range(start, stop):
+    for i in range(ends[0], ends[1]):
         if n_cached + indptr[i + 1] - indptr[i] > len(C):
             break
         loaded += 1

@@ -109,14 +109,14 @@ def learn_rows(
     Bx, e, h = np.empty(N), np.empty(N), np.empty(N)
     order, bins = np.empty((2, len(C)), np.int32), np.empty(maps.versions + 4, np.int64)
     slots, spare = np.empty(len(ids), np.int32), np.empty((2, C.shape[1]))
+    scratch = order, bins, spare
     loaded = start
     for i in range(start, n_rows):
         first, last, k = indptr[i], indptr[i + 1], counters[USED]
         if i >= loaded:
             # The features of all rows before the next shrink, whatever they turn out to do.
-            scratch = order, bins, spare
-            stop = min(n_rows, i + N - k)
-            loaded += load_rows(batch, slots, i, stop, features, maps, counters, scratch)
+            ends = i, min(n_rows, i + N - k)
+            loaded += load_rows(batch, slots, ends, features, maps, counters, scratch)
             if loaded == i:
                 return i
         if k >= ell and pending.start[k - ell] + last - first > len(pending.slot):
@@ -126,18 +126,12 @@ def learn_rows(
         scores[i] = raw
         if weights[i] == 0.0:
             continue
-        norm2 = 0.0
-        for p in range(first, last):
-            norm2 += data[p] * data[p]
+        norm2 = _squares(data, first, last)
         over, slope, c = meet_row(raw, targets[i], weights[i], norm2, totals, loss)
         if slope == 0.0 and over == 0.0:
             continue
         alpha, pull = sums[ALPHA], weights[i] * slope
-        squares = solve_inplace(factor.L, k, counters[KEPT], Bx, e, h)
-        q = max(norm2 - squares, 2.2e-16 * norm2)
-        if not norm2 - squares > 2.2e-16 * norm2:
-            # Rounding has taken over the curvature; no regret is certain from here on.
-            sums[STEPS] = math.inf
+        q = _remaining(norm2 - solve_inplace(factor.L, k, counters[KEPT], Bx, e, h), norm2, sums)
         move = -over / q
         grown = alpha + c * c * q
         if slope != 0.0:
@@ -166,6 +160,23 @@ def learn_rows(
         if rule.pauses:
             return i + 1
     return n_rows
+
+
+@jit
+def _remaining(q: float, norm2: float, sums: Array) -> float:
+    """Return x'v, of which rounding must leave something."""
+    if not q > 2.2e-16 * norm2:
+        # Rounding has taken over the curvature; no regret is certain from here on.
+        sums[STEPS] = math.inf
+    return max(q, 2.2e-16 * norm2)
+
+
+@jit
+def _squares(data: Array, first: int, last: int) -> float:
+    total = 0.0
+    for p in range(first, last):
+        total += data[p] * data[p]
+    return total
 
 
 @jit

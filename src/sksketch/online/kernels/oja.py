@@ -49,20 +49,14 @@ def learn_oja(
         if over == 0.0 and slope == 0.0:
             continue
         alpha = sums[ALPHA]
-        for r in range(m):
-            Vx[r] = 0.0
-            for k in range(m):
-                Vx[r] += F[r, k] * b[k]
+        _multiply(F, b, Vx)
         if over != 0.0:
+            _damp(n_before, eigenvalues, alpha, Vx, moved)
             q = norm2
             for r in range(m):
-                size = n_before * eigenvalues[r]
-                moved[r] = size / (size + alpha) * Vx[r]
                 q -= moved[r] * Vx[r]
             move = -over / max(q, 2.2e-16 * norm2)
-            for k in range(m):
-                for r in range(m):
-                    beta[k] -= move * F[r, k] * moved[r]
+            _move_beta(beta, F, moved, move)
             for p in range(first, last):
                 rows[ids[p], m] += move * data[p]
         if slope == 0.0:
@@ -73,46 +67,21 @@ def learn_oja(
         for r in range(m):
             p_row[r] = c * Vx[r]
             eigenvalues[r] += gamma * (p_row[r] * p_row[r] - eigenvalues[r])
-        for r in range(m):
-            for k in range(r + 1):
-                A[r, k] = twist * p_row[r] * p_row[k]
-        cholesky_inplace(A, L, m, 1.0)
+        _factor_twist(p_row, twist, A, L)
         back = 0.0
         for r in range(m):
-            a[r] = 0.0
-            for k in range(m):
-                a[r] += inverse[r, k] * gamma * p_row[k]
+            a[r] = _weighted(inverse[r], gamma, p_row)
             back += c * a[r] * beta[r]
             Vx[r] += gamma * c * norm2 * p_row[r]
-        largest = 0.0
-        # F = L^-1 F, and V x likewise; F^-1 = F^-1 L.
-        for r in range(m):
-            for k in range(r):
-                part = L[r, k]
-                Vx[r] -= part * Vx[k]
-                for j in range(m):
-                    F[r, j] -= part * F[k, j]
-            Vx[r] /= L[r, r]
-            for j in range(m):
-                F[r, j] /= L[r, r]
-        for r in range(m):
-            for j in range(m):
-                total = 0.0
-                for k in range(j, m):
-                    total += inverse[r, k] * L[k, j]
-                inverse[r, j] = total
-                largest = max(largest, abs(total))
+        largest = _turn(L, F, inverse, Vx)
+        _damp(u, eigenvalues, alpha, Vx, moved)
         inner = 0.0
         for r in range(m):
-            size = u * eigenvalues[r]
-            moved[r] = size / (size + alpha) * Vx[r]
             inner += moved[r] * Vx[r]
         pull = weights[i] * slope
         move = -pull / alpha
         sums[STEPS] += pull * pull * max(norm2 - inner, 0.0) / alpha
-        for k in range(m):
-            for r in range(m):
-                beta[k] -= move * F[r, k] * moved[r]
+        _move_beta(beta, F, moved, move)
         for p in range(first, last):
             for r in range(m):
                 rows[ids[p], r] += a[r] * (c * data[p])
@@ -124,6 +93,72 @@ def learn_oja(
 
 
 @jit
+def _multiply(F: Array, b: Array, out: Array) -> None:
+    """Write ``F b`` to ``out``; ``b`` may be longer."""
+    for r in range(len(F)):
+        out[r] = 0.0
+        for k in range(len(F)):
+            out[r] += F[r, k] * b[k]
+
+
+@jit
+def _weighted(row: Array, gamma: float, p_row: Array) -> float:
+    total = 0.0
+    for k in range(len(p_row)):
+        total += row[k] * gamma * p_row[k]
+    return total
+
+
+@jit
+def _damp(u: int, eigenvalues: Array, alpha: float, Vx: Array, moved: Array) -> None:
+    """Write what the curvature takes from each direction's share of a row to ``moved``."""
+    for r in range(len(Vx)):
+        size = u * eigenvalues[r]
+        moved[r] = size / (size + alpha) * Vx[r]
+
+
+@jit
+def _factor_twist(p_row: Array, twist: float, A: Array, L: Array) -> None:
+    """Write the Cholesky factor of ``I + twist p p'`` to ``L``; ``A`` is scratch."""
+    m = len(p_row)
+    for r in range(m):
+        for k in range(r + 1):
+            A[r, k] = twist * p_row[r] * p_row[k]
+    cholesky_inplace(A, L, m, 1.0)
+
+
+@jit
+def _turn(L: Array, F: Array, inverse: Array, Vx: Array) -> float:
+    """Let F = L^-1 F, V x likewise, F^-1 = F^-1 L; return the largest entry of the latter."""
+    m, largest = len(F), 0.0
+    for r in range(m):
+        for k in range(r):
+            part = L[r, k]
+            Vx[r] -= part * Vx[k]
+            for j in range(m):
+                F[r, j] -= part * F[k, j]
+        Vx[r] /= L[r, r]
+        for j in range(m):
+            F[r, j] /= L[r, r]
+    for r in range(m):
+        for j in range(m):
+            total = 0.0
+            for k in range(j, m):
+                total += inverse[r, k] * L[k, j]
+            inverse[r, j] = total
+            largest = max(largest, abs(total))
+    return largest
+
+
+@jit
+def _move_beta(beta: Array, F: Array, moved: Array, move: float) -> None:
+    """Subtract ``move F'moved`` from ``beta``."""
+    for k in range(len(beta)):
+        for r in range(len(beta)):
+            beta[k] -= move * F[r, k] * moved[r]
+
+
+@jit
 def turn_rows(rows: Array, n: int, F: Array, beta: Array) -> None:
     """Add Z'beta to wbar and multiply Z by F, feature by feature."""
     m = len(F)
@@ -131,9 +166,6 @@ def turn_rows(rows: Array, n: int, F: Array, beta: Array) -> None:
     for i in range(n):
         for r in range(m):
             rows[i, m] += rows[i, r] * beta[r]
-        for r in range(m):
-            turned[r] = 0.0
-            for k in range(m):
-                turned[r] += F[r, k] * rows[i, k]
+        _multiply(F, rows[i], turned)
         for r in range(m):
             rows[i, r] = turned[r]

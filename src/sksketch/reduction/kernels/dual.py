@@ -10,6 +10,7 @@ has a variable a_i for each row, and w = sum_i s_i a_i x_i / ridge at its optimu
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,27 +21,34 @@ from sksketch.arrays.kernels.jit import jit
 MAX_STEPS = 30
 
 
+class DualRows(NamedTuple):
+    """Rows and targets, with s_i / ridge (``scales``) and s_i |x_i|^2 / ridge (``curvatures``)."""
+
+    X: Array
+    y: Array
+    scales: Array
+    curvatures: Array
+
+
+class Piecewise(NamedTuple):
+    """A loss of linear and square parts, by the bounds of its dual variables."""
+
+    low: Array
+    high: Array
+    curvature: float
+    tolerance: float
+
+
 @jit
 def ascend_piecewise(
-    w: Array,
-    a: Array,
-    order: Array,
-    X: Array,
-    y: Array,
-    low: Array,
-    high: Array,
-    scales: Array,
-    curvatures: Array,
-    curvature: float,
-    tolerance: float,
-    margin: float,
+    w: Array, a: Array, order: Array, rows: DualRows, loss: Piecewise, margin: float
 ) -> tuple[float, float, int]:
-    """Update the dual variables of the rows in ``order`` for a loss of linear and square pieces.
+    """Update the dual variables of the rows in ``order`` for a loss of linear and square parts.
 
     The loss of row i is the largest of ``(y_i - z) a - curvature / 2 a^2 - tolerance |a|`` for a
-    between ``low[i]`` and ``high[i]``. ``scales`` are s_i / ridge and ``curvatures`` s_i |x_i|^2
-    / ridge. Variables that are at a bound, and would leave it only if the slope of their dual
-    changed by more than ``margin``, are dropped from ``order``: those that stay come first.
+    between ``low[i]`` and ``high[i]``. Variables that are at a bound, and would leave it only if
+    the slope of their dual changed by more than ``margin``, are dropped from ``order``: those that
+    stay come first.
 
     Returns
     -------
@@ -51,6 +59,8 @@ def ascend_piecewise(
     int
         Rows that stay.
     """
+    X, y, scales, curvatures = rows
+    low, high, curvature, tolerance = loss
     gap, steepest, n_kept = 0.0, 0.0, 0
     for k in range(len(order)):
         i = order[k]
@@ -99,21 +109,13 @@ def best_variable(
 
 
 @jit
-def ascend_logistic(
-    w: Array,
-    a: Array,
-    order: Array,
-    X: Array,
-    y: Array,
-    scales: Array,
-    curvatures: Array,
-    tolerance: float,
-) -> float:
+def ascend_logistic(w: Array, a: Array, order: Array, rows: DualRows, tolerance: float) -> float:
     """Update the dual variables of the rows in ``order`` for log(1 + exp(-y z - tolerance)).
 
     ``y`` are signs and a_i y_i lies between 0 and 1. Returns the sum of s_i / ridge times what
     row i has of the duality gap, when its turn came.
     """
+    X, y, scales, curvatures = rows
     gap = 0.0
     for i in order:
         x = X[i]

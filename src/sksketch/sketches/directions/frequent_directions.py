@@ -247,9 +247,7 @@ class FrequentDirections(ShrinkSketch):
             self._cached = None
             self._flush()
 
-    def _with_block(
-        self, rows: SparseRows, reading: bool = False, owed: float = 0.0
-    ) -> ShrinkState:
+    def _with_block(self, rows: SparseRows, reading: bool = False, owed: float = 0) -> ShrinkState:
         """Return the whole state, with a block of a wrapper's rows."""
         waiting, older = self._buffer.rows, None
         if self.decay < 1.0 and len(waiting):

@@ -262,6 +262,34 @@ def _expected(held: ShrinkState, gained: float) -> tuple[float, float]:
     return float(held.eigenvalues[0]) * (1.0 + share), held.ledger.kept_loss * share
 
 
+def _task(
+    held: ShrinkState, operand: Operand, settings: Settings, gained: float, kept: float
+) -> Task:
+    """Return the shrink to do, of rows with energy ``gained`` on top of ``kept``."""
+    acceptable = np.inf
+    if settings.tol is not None:
+        spent = held.ledger.shrinkage
+        acceptable = max(settings.tol * (held.ledger.squared_norm + gained) - spent, 0.0)
+    index = held.ledger.n_shrinks + 1
+    likely_largest, likely_cut = _expected(held, gained)
+    return Task(
+        operand=operand,
+        shrink=settings.shrink,
+        sketch_size=held.sketch_size,
+        max_sketch_size=max(settings.max_sketch_size, held.sketch_size),
+        acceptable_loss=acceptable,
+        graded=held.graded,
+        certify=settings.certify,
+        failure_probability=settings.chance(index),
+        seed=settings.seed,
+        index=index,
+        largest=likely_largest,
+        cut=likely_cut,
+        before=held.ledger,
+        lost_before=max(held.ledger.squared_norm - kept, 0.0),
+    )
+
+
 def compress(
     held: ShrinkState,
     rows: Array,
@@ -290,28 +318,7 @@ def compress(
     else:
         dense = joined([held.matrix, cast(rows, np.float64)]) if len(rows) else held.matrix
         operand = SparseOperand(dense, sparse, total)
-    acceptable = np.inf
-    if settings.tol is not None:
-        spent = held.ledger.shrinkage
-        acceptable = max(settings.tol * (held.ledger.squared_norm + gained) - spent, 0.0)
-    index = held.ledger.n_shrinks + 1
-    likely_largest, likely_cut = _expected(held, gained)
-    task = Task(
-        operand=operand,
-        shrink=settings.shrink,
-        sketch_size=held.sketch_size,
-        max_sketch_size=max(settings.max_sketch_size, held.sketch_size),
-        acceptable_loss=acceptable,
-        graded=held.graded,
-        certify=settings.certify,
-        failure_probability=settings.chance(index),
-        seed=settings.seed,
-        index=index,
-        largest=likely_largest,
-        cut=likely_cut,
-        before=held.ledger,
-        lost_before=max(held.ledger.squared_norm - kept, 0.0),
-    )
+    task = _task(held, operand, settings, gained, kept)
     few = planning.exact_is_cheap(
         operand.n_rows, operand.n_features, held.sketch_size, sparse is not None
     )
@@ -328,7 +335,9 @@ def compress(
         floor=shrunk.floor,
         allowance=shrunk.allowance,
         # That of the shrink and of all reads before it.
-        failure_probability=settings.failure_probability / (2 * index**2) if shrunk.luck else 0.0,
+        failure_probability=settings.failure_probability / (2 * task.index**2)
+        if shrunk.luck
+        else 0.0,
         n_shrinks=1,
         measured=shrunk.measured,
         mass_error=mass_error,
