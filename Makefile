@@ -37,16 +37,16 @@ lint: $(VENV)/dev.stamp ## style, types and import layers
 	@$(BIN)/lint-imports
 
 bench: $(VENV)/dev.stamp ## speed, error and memory beside peers, with one report of all ratios
-	@$(BIN)/python benchmarks/report.py
+	@$(BIN)/python -m benchmarks.report
 
 bench-quick: $(VENV)/dev.stamp ## the same on small sizes, a few minutes
-	@$(BIN)/python benchmarks/report.py --quick
+	@$(BIN)/python -m benchmarks.report --quick
 
 reproduce: $(VENV)/dev.stamp ## the experiments of the papers, and a verdict on every claim
-	@$(BIN)/python benchmarks/reproduce.py
+	@$(BIN)/python -m benchmarks.reproduce
 
 reproduce-quick: $(VENV)/dev.stamp ## the same on small sizes, a minute or two
-	@$(BIN)/python benchmarks/reproduce.py --quick
+	@$(BIN)/python -m benchmarks.reproduce --quick
 
 docs: $(VENV)/docs.stamp ## build the site into docs/_build
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
