@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-import browser
+from _support import browser
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 NEEDED = ("sphinx", "pydata_sphinx_theme", "sphinx_gallery", "numpydoc", "matplotlib")

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import laws
 import sksketch
+from _support import laws
 from golden import write
 from sksketch.run.loading import ESTIMATORS
 from sksketch.sketches.catalog import KINDS

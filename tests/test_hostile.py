@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-import laws
 import sksketch
+from _support import laws
 
 WIDTH = 6
 GOOD = np.random.default_rng(0).standard_normal((90, WIDTH)) + 1.0

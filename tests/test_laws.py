@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import laws
-import zoo
+from _support import laws, zoo
 
 pytestmark = pytest.mark.usefixtures("short_tiles")
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-import browser
+from _support import browser
 from sksketch import (
     FrequentDirections,
     GaussianSketch,

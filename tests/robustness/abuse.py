@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-import laws
 import sksketch
+from _support import laws
 from robustness import forging, hostile
 from robustness.hostile import WIDTH
 from sksketch.sketches.projections.linear_sketch import LinearSketch

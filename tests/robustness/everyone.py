@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import laws
 import sksketch
+from _support import laws
 from robustness import abuse
 from robustness.hostile import WIDTH
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-import laws
-import zoo
+from _support import laws, zoo
 from sksketch import Centered, ExactCovariance, FrequentDirections
 from sksketch.sketches.certificate import Certificate, certify
 

@@ -10,9 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import laws
 import sksketch
-import zoo
+from _support import laws, zoo
 
 pytestmark = pytest.mark.usefixtures("short_tiles")
 

@@ -1,7 +1,7 @@
 """Write the public names, their signatures and fields to ``tests/golden/api.json``.
 
-Run ``python tests/write_api.py`` after a change of the public surface that is meant: the file then
-shows it in review, and `test_packaging.py` holds everything else to it.
+Run ``python tests/_support/write_api.py`` after a change of the public surface that is meant: the
+file then shows it in review, and `test_packaging.py` holds everything else to it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import sksketch
 
-GOLDEN = Path(__file__).parent / "golden" / "api.json"
+GOLDEN = Path(__file__).parents[1] / "golden" / "api.json"
 
 
 def signature(value: Any) -> str:

@@ -12,7 +12,7 @@ import pickle
 import numpy as np
 
 import sksketch
-import zoo
+from _support import zoo
 from sksketch.sketches.base import Sketch
 from sksketch.sketches.forgetting import age_weights
 from sksketch.sketches.projections.linear_sketch import LinearSketch
