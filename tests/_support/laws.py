@@ -16,7 +16,7 @@ from _support import zoo
 from sksketch.sketches.base import Sketch
 from sksketch.sketches.forgetting import age_weights
 from sksketch.sketches.projections.linear_sketch import LinearSketch
-from sksketch.state.persistence import State
+from sksketch.state.persistence import State, read_state, write_state
 
 # Blocks large against the sketch, and yet so small that a short stream has many shrinks.
 EXACT = {"solver": "exact", "buffer_rows": 11}
@@ -176,10 +176,6 @@ def is_centered(sketch) -> bool:
     return getattr(sketch, "centered", isinstance(sketch, sksketch.Centered))
 
 
-def decay(sketch) -> float:
-    return sketch.decay
-
-
 class Rows:
     """The rows that a sketch has seen and the weights they have now: the dense oracle."""
 
@@ -226,10 +222,11 @@ def splitting_is_invisible(make, X, cuts, weights=None):
 def reading_has_no_consequences(make, X, cuts):
     """Law 2: whoever looks in between changes nothing."""
     watched, alone = make(), make()
+    handed_out = []
     for piece in zoo.pieces(X, cuts):
         alone.update(piece)
         watched.update(piece)
-        watched.summary()
+        handed_out.append((watched.summary(), copy.deepcopy(watched.summary())))
         watched.certificate()
         watched.error_bound()
         watched.state()
@@ -240,9 +237,9 @@ def reading_has_no_consequences(make, X, cuts):
         numbered = isinstance(watched, LinearSketch)
         _ = watched | (of_shard(make, 1).update(piece) if numbered else watched)
     assert_same_bits(watched, alone)
-    first = watched.summary()
-    assert_same_answer(watched, watched)
-    np.testing.assert_array_equal(first.components, watched.summary().components)
+    # An answer that was handed out is nobody's buffer.
+    for answer, copied in handed_out:
+        np.testing.assert_array_equal(answer.to_dense(), copied.to_dense())
 
 
 def bound_is_true(sketch, A, atol=None):
@@ -285,7 +282,7 @@ def broken_bounds(sketch, A, atol=None) -> list[str]:
         claim(inside, f"captured {k + 1}: {captured[k]:.6g}")
     if len(certificate.eigenvalues):
         n_certain = certificate.n_certain
-        # So many eigenvalues of A'A are above all that was lost.
+        # That number of eigenvalues of A'A is above all that was lost.
         lost = float(np.linalg.eigvalsh(G - _kept(sketch, low_rank))[-1])
         claim(n_certain == 0 or truth[n_certain - 1] >= lost - atol, f"{n_certain} are not certain")
     return broken
@@ -299,15 +296,15 @@ def _kept(sketch, low_rank):
 
 
 def saving_is_invisible(make, X, cuts, through=None):
-    """Law 4: a sketch that was saved and loaded goes on as if nothing had happened."""
+    """Law 4: a sketch that was saved and loaded continues as if nothing had happened."""
     saved, alone = make(), make()
     for piece in zoo.pieces(X, cuts):
         alone.update(piece)
         saved.update(piece)
         state = saved.state()
         if through is not None:
-            sksketch.state.persistence.write_state(state, through)
-            state = sksketch.state.persistence.read_state(through)
+            write_state(state, through)
+            state = read_state(through)
         before = saved
         saved = type(saved).from_state(state)
         # The state is a copy: what the old sketch does later is nobody's business.
@@ -390,7 +387,7 @@ def _feed(shard, piece, rng, weighted):
     sketch, rows = shard
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], len(piece)) if weighted else None
     sketch.update(piece, weights)
-    rows.update(piece, weights, decay(sketch))
+    rows.update(piece, weights, sketch.decay)
 
 
 def _merge_two(shards, rng):

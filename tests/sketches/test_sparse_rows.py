@@ -112,7 +112,7 @@ def test_law_3_the_bound_is_true_for_sparse_and_mixed_shards(name, X, seed):
         weights = rng.choice([0.0, 0.5, 1.0, 3.0], piece.shape[0])
         dense = piece.toarray()
         sketch.update(piece if rng.random() < 0.8 else dense, weights)
-        rows.update(dense, weights, laws.decay(sketch))
+        rows.update(dense, weights, sketch.decay)
     (first, rows), *others = shards
     for sketch, more in others:
         first.merge(sketch)
