@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 import sksketch
 from _support import laws
+from _support.hostile import WIDTH
 from robustness import abuse
-from robustness.hostile import WIDTH
 
 # What sizes this small are warned of.
 QUIET = [

@@ -1,7 +1,8 @@
 """Arrays that users pass by mistake, and odd ones that are right: each made anew from a seed.
 
 ``REFUSED`` must raise, ``TAKEN`` must give what the same numbers give as plain float64, and for
-``EITHER`` one of the two: scikit-learn's validation takes more than ours.
+``EITHER`` one of the two: scikit-learn's validation takes more than ours. Sketches refuse
+``REFUSED_BY_SKETCHES``, whose entries without a width of their own are ``ABSOLUTE``.
 """
 
 from __future__ import annotations
@@ -75,6 +76,9 @@ REFUSED: dict[str, Maker] = {
     "NaN": lambda rng: spoiled(rng, np.nan),
     "infinity": lambda rng: spoiled(rng, rng.choice([np.inf, -np.inf])),
     "NaN in float32": lambda rng: spoiled(rng, np.nan, np.float32),
+    "NaN beside infinity": lambda rng: np.where(
+        np.eye(7, WIDTH) > 0, np.inf, np.full((7, WIDTH), np.nan)
+    ),
     "infinity in float16": lambda rng: spoiled(rng, np.inf, np.float16),
     "NaN, other bytes first": lambda rng: spoiled(rng, np.nan, ">f8"),
     "NaN in long double": lambda rng: spoiled(rng, np.nan, np.longdouble),
@@ -88,6 +92,7 @@ REFUSED: dict[str, Maker] = {
     "three dimensions": lambda rng: np.ones((2, 3, WIDTH)),
     "four dimensions": lambda rng: np.ones((1, 1, 3, WIDTH)),
     "words": lambda rng: np.full((3, WIDTH), "word"),
+    "numbers as text": lambda rng: np.full((3, WIDTH), "b1"),
     "bytes": lambda rng: np.full((3, WIDTH), b"word"),
     "objects": lambda rng: np.full((3, WIDTH), {"a": 1}, dtype=object),
     "None inside": lambda rng: np.array([[1.0, None, 2, 3, 4, 5]], dtype=object),
@@ -134,7 +139,8 @@ EITHER: dict[str, Maker] = {
     "spans of time": lambda rng: np.full((2, WIDTH), np.timedelta64(3, "D")),
     "one row of one dimension": lambda rng: rows(rng, 1)[0],
     "a matrix": lambda rng: np.asmatrix(rows(rng)),
-    "squares overflow": lambda rng: spoiled(rng, 1e200),
+    "squares overflow": lambda rng: spoiled(rng, rng.choice([1e200, -1e170])),
+    "sparse squares overflow": lambda rng: sp.coo_array(spoiled(rng, 1e200)),
     "squares overflow in float32": lambda rng: spoiled(rng, 1e30, np.float32),
     "nothing hidden": lambda rng: np.ma.MaskedArray(rows(rng)),
     "no array but like one": lambda rng: _Like(rows(rng)),
@@ -226,6 +232,14 @@ def plain(X):
     return np.array(dense, dtype=np.float64, order="C")
 
 
+OVERFLOW = ("squares overflow", "sparse squares overflow")
+REFUSED_BY_SKETCHES = REFUSED | {kind: EITHER[kind] for kind in (*OVERFLOW, "dates")}
+ABSOLUTE = [
+    kind
+    for kind in REFUSED_BY_SKETCHES
+    if "width" not in kind and kind not in ("too narrow", "too wide")
+]
+
 BAD_TARGETS: dict[str, Callable[[np.random.Generator, int], Any]] = {
     "too few": lambda rng, n: np.ones(n - 1),
     "too many": lambda rng, n: np.ones(n + int(rng.integers(1, 5))),
@@ -247,6 +261,7 @@ BAD_WEIGHTS = {
     "negative": lambda rng, n: np.r_[-1.0, np.ones(n - 1)],
     "NaN": lambda rng, n: np.r_[np.nan, np.ones(n - 1)],
     "infinite": lambda rng, n: np.r_[np.inf, np.ones(n - 1)],
+    "so large that squares overflow": lambda rng, n: np.full(n, 1e305),
     "words": lambda rng, n: np.full(n, "w"),
     "complex": lambda rng, n: np.ones(n) + 1j,
     "hidden values": lambda rng, n: np.ma.MaskedArray(np.ones(n), mask=np.arange(n) == 1),
