@@ -22,6 +22,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 NEEDED = ("sphinx", "pydata_sphinx_theme", "sphinx_gallery", "numpydoc", "matplotlib")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(
         bool(MISSING), reason=f"{MISSING} not installed: pip install '.[docs,plot]'"
     ),
