@@ -34,7 +34,7 @@ BRITISH = (
 )
 PHRASES = {
     "so many, so few, so much": r"so (?:many|few|much)",
-    "go on": r"(?:go|goes|going|gone|went) on(?!\s+(?:a|the) (?:disk|screen|page|terminal))",
+    "go on": r"(?:go|goes|going|gone|went) on",
     "say whether": r"says? whether",
     "hear": r"(?:hear|hears|heard|hearing)",
     "told": r"told",
@@ -63,6 +63,9 @@ LIBRARY_NAMES = {"stack", "column_stack", "hstack", "vstack", "chunks", "stackle
 WITH_CHUNKS = re.compile(r"dask|zarr|parquet|cluster")
 
 
+STRINGS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1))
+
+
 class Text(NamedTuple):
     """Words of a file and the line that they begin in; some are docstrings, some are names."""
 
@@ -80,13 +83,21 @@ def python_text(source: str) -> Iterator[Text]:
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and ast.get_docstring(node, clean=False) is not None:
                 docstrings.add(first.lineno)
-    kinds = (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1))
+    comment = Text(0, "")
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in kinds:
-            docstring = token.type == tokenize.STRING and token.start[0] in docstrings
-            yield Text(token.start[0], token.string, docstring)
+        line = token.start[0]
+        if token.type == tokenize.COMMENT:
+            # A comment of several lines is one text.
+            if comment.words and line == comment.line + comment.words.count("\n") + 1:
+                comment = Text(comment.line, f"{comment.words}\n{token.string}")
+            else:
+                yield comment
+                comment = Text(line, token.string)
+        elif token.type in STRINGS:
+            yield Text(line, token.string, token.type == tokenize.STRING and line in docstrings)
         elif token.type == tokenize.NAME and token.string not in LIBRARY_NAMES:
-            yield Text(token.start[0], token.string, name=True)
+            yield Text(line, token.string, name=True)
+    yield comment
 
 
 def texts(path: Path) -> Iterator[Text]:
