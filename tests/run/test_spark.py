@@ -89,7 +89,7 @@ def on_dask():
 
 @pytest.mark.parametrize(
     ("sketch", "fan_in"),
-    [(FrequentDirections(4), 2), pytest.param(GaussianSketch(4, seed=3), 3, marks=slow)],
+    [(FrequentDirections(4), 3), pytest.param(GaussianSketch(4, seed=3), 2, marks=slow)],
     ids=["fd", "gaussian"],
 )
 def test_eight_partitions_give_the_bytes_of_dask(frame, sketch, fan_in):
