@@ -3,9 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+# The least percentage of lines and branches that the tests reach.
+COVERAGE := 80
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test soak boundscheck torture package lint bench bench-quick reproduce reproduce-quick docs clean
+.PHONY: help tour test coverage soak boundscheck torture package lint bench bench-quick reproduce reproduce-quick docs clean
+
+# One thread for each process; a file of tests stays on one worker, with its cluster or browser.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist loadfile
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,18 +20,22 @@ tour: $(VENV)/tour.stamp ## stream a matrix that is never in memory, and check t
 	@$(BIN)/sksketch tour
 
 test: $(VENV)/dev.stamp ## run the tests, the doctests and the example of the README
-	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+	@$(PYTEST)
 
-soak: $(VENV)/dev.stamp ## the robustness tests in full: damaged files, kills, ten million rows
-	@SKSKETCH_SOAK=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile tests/robustness
+coverage: $(VENV)/dev.stamp ## the tests with the share of lines and branches that they reach, by package
+	@$(PYTEST) --cov --cov-report=
+	@$(BIN)/python tools/coverage_by_package.py --fail-under $(COVERAGE)
+
+soak: $(VENV)/dev.stamp $(VENV)/docs.stamp ## what is slow: benchmarks, clusters, the site, and damage, kills and ten million rows in full
+	@$(PYTEST) -m slow --ignore tests/robustness
+	@SKSKETCH_SOAK=1 $(PYTEST) -m "slow or not slow" tests/robustness
 
 boundscheck: $(VENV)/dev.stamp ## the tests of compiled loops, with every index of an array looked at
-	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
-	  $(BIN)/python -m pytest -q -n auto --dist loadfile tests/arrays/test_kernels.py \
+	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck $(PYTEST) -q tests/arrays/test_kernels.py \
 	  tests/reduction/test_dual_kernels.py tests/online/test_newton_equals_reference.py
 
 torture: $(VENV)/dev.stamp ## 100,000 streams built to break a certificate, and a table of every kind of bound
-	@PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m _support.torture_run --streams 100000 --seed 0
+	@PYTHONPATH=tests $(ONE_THREAD) $(BIN)/python -m _support.torture_run --streams 100000 --seed 0
 
 package: $(BIN)/python ## build sdist and wheel, and try them in empty environments
 	@$(BIN)/python tools/check_package.py
@@ -36,17 +46,17 @@ lint: $(VENV)/dev.stamp ## style, types and import layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(VENV)/dev.stamp ## speed, error and memory beside peers, with one report of all ratios
-	@$(BIN)/python benchmarks/report.py
+bench: $(VENV)/bench.stamp ## speed, error and memory beside peers, with one report of all ratios
+	@$(BIN)/python -m benchmarks.report
 
-bench-quick: $(VENV)/dev.stamp ## the same on small sizes, a few minutes
-	@$(BIN)/python benchmarks/report.py --quick
+bench-quick: $(VENV)/bench.stamp ## the same on small sizes, a few minutes
+	@$(BIN)/python -m benchmarks.report --quick
 
 reproduce: $(VENV)/dev.stamp ## the experiments of the papers, and a verdict on every claim
-	@$(BIN)/python benchmarks/reproduce.py
+	@$(BIN)/python -m benchmarks.reproduce
 
 reproduce-quick: $(VENV)/dev.stamp ## the same on small sizes, a minute or two
-	@$(BIN)/python benchmarks/reproduce.py --quick
+	@$(BIN)/python -m benchmarks.reproduce --quick
 
 docs: $(VENV)/docs.stamp ## build the site into docs/_build
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
@@ -69,10 +79,14 @@ $(VENV)/tour.stamp: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
-	@echo "installing scikit-sketch[test,cli,plot,dev] and torch for the CPU into $(VENV)"
-	@$(PIP) torch==2.13.0
-	@$(PIP) -e '.[test,cli,plot,dev]'
+	@echo "installing scikit-sketch[dev] into $(VENV)"
+	@$(PIP) -e '.[dev]'
 	@touch $@ $(VENV)/tour.stamp
+
+$(VENV)/bench.stamp: pyproject.toml $(VENV)/dev.stamp
+	@echo "installing scikit-sketch[bench] into $(VENV)"
+	@$(PIP) -e '.[dev,bench]'
+	@touch $@
 
 $(VENV)/docs.stamp: pyproject.toml | $(BIN)/python
 	@echo "installing scikit-sketch[docs,cli,plot] into $(VENV)"

@@ -1,4 +1,4 @@
-"""Show two reports of report.py side by side: python benchmarks/compare.py A.json B.json.
+"""Show two reports side by side: python -m benchmarks.compare A.json B.json.
 
 Ratios to peers first; rates differ between machines, and are listed with --rates only.
 """
@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import _runs
+from benchmarks.lib import runs
 
 
 def main() -> None:
@@ -20,13 +20,13 @@ def main() -> None:
     parser.add_argument("--rates", action="store_true", help="list rates as well")
     options = parser.parse_args()
     reports = [json.loads(path.read_text()) for path in (options.first, options.second)]
-    print(_runs.markdown(("what", "A", "B"), versions(*reports)))
+    print(runs.markdown(("what", "A", "B"), versions(*reports)))
     if reports[0]["quick"] != reports[1]["quick"]:
         print("\nOne of them has small sizes: their figures are not comparable.")
     head = ("script", "case", "A", "B", "B / A", "spreads")
-    print(f"\n{_runs.markdown(head, rows(*(ratios(report) for report in reports)))}")
+    print(f"\n{runs.markdown(head, rows(*(ratios(report) for report in reports)))}")
     if options.rates:
-        print(f"\n{_runs.markdown(head[:-1], rates(*reports))}")
+        print(f"\n{runs.markdown(head[:-1], rates(*reports))}")
 
 
 def versions(first: dict[str, Any], second: dict[str, Any]) -> list[tuple[str, str, str]]:

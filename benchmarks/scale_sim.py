@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.lib.runs import RESULTS
 from sksketch import FrequentDirections
 from sksketch.arrays.threads import one_blas_thread
 from sksketch.sketches.planning import operations_per_row
 from sksketch.state.persistence import to_bytes
 
-HERE = Path(__file__).resolve().parent
 ALL = 0  # the fan-in of "all at once"
 
 
@@ -255,7 +255,7 @@ def main() -> None:
     print(
         f"one machine: reads {o.storage / 1e9:.2g} GB/s, its {o.cores} cores sketch {cpu / 1e9:.2g}"
     )
-    for device, rate, carried in device_rates(HERE / "results" / "gpu", there):
+    for device, rate, carried in device_rates(RESULTS / "gpu", there):
         print(f"{device}: {rate:,.0f} rows/s, here {carried * 4e-9 * o.columns:.2g} GB/s")
     print(f"the bottleneck is {'reading the rows' if o.storage < cpu else 'the sketch'}")
     head = f"{'machines':>9}{'fan-in':>8}{'moved':>10}{'depth':>7}{'merges':>10}{'memory':>12}"

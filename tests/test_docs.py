@@ -16,12 +16,13 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-import browser
+from _support import browser
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 NEEDED = ("sphinx", "pydata_sphinx_theme", "sphinx_gallery", "numpydoc", "matplotlib")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(
         bool(MISSING), reason=f"{MISSING} not installed: pip install '.[docs,plot]'"
     ),

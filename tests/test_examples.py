@@ -25,6 +25,7 @@ def test_there_are_enough_of_them():
     assert len(EXAMPLES) >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs_and_draws(path, capsys):
     runpy.run_path(str(path), run_name="__main__")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import sksketch
-import write_api
+from _support import write_api
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -61,8 +61,8 @@ def test_the_package_says_that_it_is_typed():
 # The public surface
 
 HOW = (
-    "; if the change is meant, run `python tests/write_api.py`, look at the difference and add a "
-    "line to CHANGELOG.md"
+    "; if the change is meant, run `python tests/_support/write_api.py`, look at the difference "
+    "and add a line to CHANGELOG.md"
 )
 
 

@@ -4,7 +4,7 @@ Everything is measured in one run on the same rows: the products and the copies 
 speed, the sketch from device memory with and without the verified certificate, the exact route,
 the sketch from pinned host memory, and IncrementalPCA on the processors of the same machine.
 
-    python benchmarks/gpu/dense.py [--quick] [--device cuda] [--tf32] [--out FILE]
+    python -m benchmarks.gpu.dense [--quick] [--device cuda] [--tf32] [--out FILE]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Draw what benchmarks/gpu/kcca.py has measured: total correlation against time.
 
-Run ``python benchmarks/gpu/draw.py benchmarks/results/gpu/kcca.json``.
+Run ``python -m benchmarks.gpu.draw benchmarks/results/gpu/kcca.json``.
 """
 
 from __future__ import annotations

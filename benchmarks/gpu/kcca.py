@@ -4,7 +4,7 @@
 and on an endless stream of deformed ones (rotation, shear, scale and shift drawn for each digit
 on the device). Prints the held-out total correlation as it goes and the time of the steps.
 
-    SKSKETCH_DATA=... python benchmarks/gpu/kcca.py [--quick] [--device cuda] [--out FILE]
+    SKSKETCH_DATA=... python -m benchmarks.gpu.kcca [--quick] [--device cuda] [--out FILE]
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Entries are on the device before the clock starts; the host runs on the processo
 machine. Prints rows per second, the certified bound of either, and the time of the bare products
 with the rows that a shrink needs.
 
-    python benchmarks/gpu/sparse_rows.py [--quick] [--device cuda] [--out FILE]
+    python -m benchmarks.gpu.sparse_rows [--quick] [--device cuda] [--out FILE]
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ from sksketch.sketches import (
 )
 from sksketch.streams import open_rows
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "Centered",

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import zoo
+from _support import zoo
 from sksketch.arrays.kernels import compiled, generic, kernels
 
 SIZE = 7

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import zoo
+from _support import zoo
 from sksketch.arrays import linalg
 
 

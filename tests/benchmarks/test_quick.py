@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-SPEED = Path(__file__).resolve().parents[2] / "benchmarks" / "speed"
+from _support.programs import needs_benchmarks, quick
+
 METHODS = {
     "textbook FD",
     "IncrementalPCA default",
@@ -35,23 +33,11 @@ SPARSE_METHODS = {
     "  boosted=False",
 }
 
-# The sdist carries the tests, and its users may have taken them alone.
-pytestmark = pytest.mark.skipif(not SPEED.exists(), reason="needs the benchmarks of a clone")
-
-
-def run(script: str, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, str(SPEED / script), "--quick", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+pytestmark = [needs_benchmarks, pytest.mark.slow]
 
 
 def test_dense_times_and_measures_every_method(tmp_path):
-    printed = run("dense.py", "--json", str(tmp_path / "figures.json"))
+    printed = quick("speed.dense", "--json", str(tmp_path / "figures.json"))
     results = json.loads((tmp_path / "figures.json").read_text())["results"]
     streams = {result["stream"] for result in results}
     assert streams == {"stationary", "drifting", "low_rank_plus_noise"}
@@ -73,7 +59,7 @@ def test_dense_times_and_measures_every_method(tmp_path):
 
 def test_sparse_times_and_measures_every_method(tmp_path, monkeypatch):
     monkeypatch.delenv("SKSKETCH_DATA", raising=False)
-    printed = run("sparse.py", "--json", str(tmp_path / "figures.json"))
+    printed = quick("speed.sparse_rows", "--json", str(tmp_path / "figures.json"))
     results = json.loads((tmp_path / "figures.json").read_text())["results"]
     assert set(results) == {"default", "sparse"}
     for lines in results.values():
@@ -96,14 +82,14 @@ def test_sparse_times_and_measures_every_method(tmp_path, monkeypatch):
 
 
 def test_memory_measures_each_estimator():
-    printed = run("memory.py")
+    printed = quick("speed.peak_memory")
     rows = [row for row in printed.splitlines() if row.startswith("StreamingPCA")]
     assert len(rows) == 3
     assert "FAIL" not in printed
 
 
 def test_kernels_are_held_against_their_peers():
-    printed = run("kernels.py")
+    printed = quick("speed.compiled_loops")
     for kernel in ("scatter_rows", "walsh_hadamard", "scatter_csr", "outer_csr", "normal_csr"):
         # Once with its peers, once with the time of its first call.
         assert sum(row.startswith(kernel) for row in printed.splitlines()) == 2
@@ -111,7 +97,7 @@ def test_kernels_are_held_against_their_peers():
 
 
 def test_reading_is_held_against_the_reader_of_each_format(tmp_path):
-    printed = run("io.py", "--json", str(tmp_path / "figures.json"))
+    printed = quick("speed.reading", "--json", str(tmp_path / "figures.json"))
     figures = json.loads((tmp_path / "figures.json").read_text())
     formats = {"parquet", "csv", "npy", "zarr", "svmlight", "svmlight.gz", "vw"}
     assert set(figures["results"]) == formats
@@ -124,7 +110,7 @@ def test_reading_is_held_against_the_reader_of_each_format(tmp_path):
 
 
 def test_ridge_is_timed_beside_its_peers(tmp_path):
-    printed = run("ridge.py", "--json", str(tmp_path / "figures.json"))
+    printed = quick("speed.ridge", "--json", str(tmp_path / "figures.json"))
     results = json.loads((tmp_path / "figures.json").read_text())["results"]
     assert set(results) == {"64", "800", "sparse"}
     for result in results.values():
@@ -147,7 +133,7 @@ def test_ridge_is_timed_beside_its_peers(tmp_path):
 
 
 def test_online_learners_are_timed_beside_their_peers(tmp_path):
-    printed = run("online.py", "--json", str(tmp_path / "figures.json"))
+    printed = quick("speed.online", "--json", str(tmp_path / "figures.json"))
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert set(figures["results"]) == {"text", "dense"}
     for lines in figures["results"].values():
@@ -163,7 +149,7 @@ def test_online_learners_are_timed_beside_their_peers(tmp_path):
 
 
 def test_reduced_models_are_timed_beside_their_peers(tmp_path):
-    printed = run("reduction.py", "--json", str(tmp_path / "figures.json"))
+    printed = quick("speed.reduction", "--json", str(tmp_path / "figures.json"))
     results = json.loads((tmp_path / "figures.json").read_text())["results"]
     assert set(results) == {"text", "wide", "solver"}
     lines = results["text"]["lines"]
@@ -181,7 +167,7 @@ def test_reduced_models_are_timed_beside_their_peers(tmp_path):
 
 
 def test_kernel_components_are_timed_beside_their_peers(tmp_path):
-    printed = run("kernel.py", "--json", str(tmp_path / "figures.json"))
+    printed = quick("speed.kernel_components", "--json", str(tmp_path / "figures.json"))
     results = json.loads((tmp_path / "figures.json").read_text())["results"]
     assert set(results) == {"pca", "cca"}
     (lines,) = results["pca"].values()
@@ -201,7 +187,7 @@ def test_kernel_components_are_timed_beside_their_peers(tmp_path):
 
 def test_clusters_are_timed_beside_their_peers(tmp_path):
     pytest.importorskip("distributed")
-    printed = run("dask.py", "--json", str(tmp_path / "figures.json"))
+    printed = quick("speed.clusters", "--json", str(tmp_path / "figures.json"))
     results = json.loads((tmp_path / "figures.json").read_text())
     assert results["scaling"]["same_bits"]
     assert min(results["scaling"]["seconds"]) > 0
@@ -214,7 +200,7 @@ def test_clusters_are_timed_beside_their_peers(tmp_path):
 
 
 def test_the_plan_for_many_machines_is_simulated(tmp_path):
-    printed = run("../scale_sim.py", "--json", str(tmp_path / "figures.json"))
+    printed = quick("scale_sim", "--json", str(tmp_path / "figures.json"))
     figures = json.loads((tmp_path / "figures.json").read_text())
     for line in figures["errors"]:
         assert line["error"] <= line["bound"] <= line["in_advance"]

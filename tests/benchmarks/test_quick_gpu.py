@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-GPU = Path(__file__).resolve().parents[2] / "benchmarks" / "gpu"
+from _support.programs import needs_benchmarks, quick
 
-# The sdist carries the tests, and its users may have taken them alone.
-pytestmark = pytest.mark.skipif(not GPU.exists(), reason="needs the benchmarks of a clone")
+pytestmark = [needs_benchmarks, pytest.mark.slow]
 pytest.importorskip("torch", reason="torch is not installed: no device to test on")
 
 
-@pytest.mark.parametrize("script", ["dense.py", "sparse_rows.py"])
+@pytest.mark.parametrize("script", ["dense", "sparse_rows"])
 def test_every_route_is_measured_with_its_bound(script, tmp_path):
     kept = tmp_path / "figures.json"
-    done = subprocess.run(
-        [sys.executable, str(GPU / script), "--quick", "--out", str(kept)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    quick(f"gpu.{script}", "--out", str(kept))
     results = json.loads(kept.read_text())["results"]
-    if script == "dense.py":
+    if script == "dense":
         routes = {route["route"]: route for route in results[0]["routes"]}
         assert set(routes) == {"block", "block, verified", "exact"}
         for route in routes.values():

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-SPEED = Path(__file__).resolve().parents[2] / "benchmarks" / "speed"
-PAPERS = SPEED.parent / "papers"
+from _support.programs import needs_benchmarks, quick
 
-# The sdist carries the tests, and its users may have taken them alone.
-pytestmark = pytest.mark.skipif(not SPEED.exists(), reason="needs the benchmarks of a clone")
-
-
-def run(script: str, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, str(SPEED / script), "--quick", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+pytestmark = needs_benchmarks
+slow = pytest.mark.slow
 
 
 def test_embedding_errors_are_held_against_theory():
-    printed = run(str(PAPERS / "embedding.py"))
+    printed = quick("papers.embedding")
     rows = [row.split() for row in printed.splitlines()[3:]]
     assert len(rows) == 20
     for row in rows:
@@ -37,9 +22,10 @@ def test_embedding_errors_are_held_against_theory():
         assert 0.6 < float(row[8]) < 1.5
 
 
+@slow
 def test_the_ridge_paper_is_repeated_with_every_method(tmp_path, monkeypatch):
     monkeypatch.delenv("SKSKETCH_DATA", raising=False)
-    printed = run(str(PAPERS / "shi2021.py"), "--output", str(tmp_path))
+    printed = quick("papers.shi2021", "--output", str(tmp_path))
     figures = json.loads((tmp_path / "shi2021.json").read_text())
     records = figures["records"]
     family = {"FDRR", "RFDRR", "iSVDRR", "energy", "RPRR", "CSRR"}
@@ -62,8 +48,9 @@ def test_the_ridge_paper_is_repeated_with_every_method(tmp_path, monkeypatch):
     assert all(claim["printed"].endswith(": holds") for claim in theorems)
 
 
+@slow
 def test_hidden_classes_are_found_from_three_views(tmp_path):
-    printed = run(str(PAPERS / "xie2015_latent.py"), "--output", str(tmp_path))
+    printed = quick("papers.xie2015.latent", "--output", str(tmp_path))
     figures = json.loads((tmp_path / "xie2015_latent.json").read_text())
     records = figures["records"]
     assert {r["method"] for r in records} == {"RFF 64", "RFF 512", "Nystrom 16", "Nystrom 64"}
@@ -76,9 +63,10 @@ def test_hidden_classes_are_found_from_three_views(tmp_path):
         assert claim["verdict"].endswith(("holds", "does not hold"))
 
 
+@slow
 def test_the_paper_of_the_online_learners_is_repeated(tmp_path, monkeypatch):
     monkeypatch.delenv("SKSKETCH_DATA", raising=False)
-    printed = run(str(PAPERS / "luo2019.py"), "--output", str(tmp_path))
+    printed = quick("papers.luo2019", "--output", str(tmp_path))
     figures = json.loads((tmp_path / "luo2019.json").read_text())
     records = figures["records"]
     tuned = {"AdaGrad", "OGD", "FULL-ON", "FD", "PFD", "RP", "Oja", "RFD"}
@@ -93,9 +81,10 @@ def test_the_paper_of_the_online_learners_is_repeated(tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("*.png"))) == 2
 
 
+@slow
 def test_the_paper_of_the_reductions_is_repeated(tmp_path, monkeypatch):
     monkeypatch.delenv("SKSKETCH_DATA", raising=False)
-    printed = run(str(PAPERS / "xu2017.py"), "--output", str(tmp_path))
+    printed = quick("papers.xu2017", "--output", str(tmp_path))
     figures = json.loads((tmp_path / "xu2017.json").read_text())
     records = figures["synthetic"]
     operators = ("rs", "rg", "srht", "rh")
@@ -115,9 +104,10 @@ def test_the_paper_of_the_reductions_is_repeated(tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("*.png"))) == 1
 
 
+@slow
 def test_the_paper_of_the_kernel_components_is_repeated(tmp_path, monkeypatch):
     monkeypatch.delenv("SKSKETCH_DATA", raising=False)
-    printed = run(str(PAPERS / "xie2015.py"), "--output", str(tmp_path))
+    printed = quick("papers.xie2015", "--output", str(tmp_path))
     parts = {
         name: json.loads((tmp_path / f"xie2015_{name}.json").read_text())
         for name in ("hermite", "optimisers", "table3")

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+from _support.programs import needs_benchmarks, start
+
 VERDICTS = {"holds", "does not hold", "not testable here"}
-
-# The sdist carries the tests, and its users may have taken them alone.
-pytestmark = pytest.mark.skipif(not BENCHMARKS.exists(), reason="needs the benchmarks of a clone")
+pytestmark = needs_benchmarks
 
 
-def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(BENCHMARKS / script), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
+@pytest.mark.slow
 def test_every_claim_has_a_verdict(tmp_path, monkeypatch):
     monkeypatch.delenv("SKSKETCH_DATA", raising=False)
     names = ("embedding", "luo2019")
-    done = run("reproduce.py", "--quick", "--only", *names, "--results", str(tmp_path))
+    done = start("reproduce", "--quick", "--only", *names, "--results", str(tmp_path))
     assert done.returncode == 0, done.stderr
     for name in names:
         figures = json.loads((tmp_path / f"{name}.json").read_text())
@@ -60,9 +49,8 @@ def test_every_claim_has_a_verdict(tmp_path, monkeypatch):
     assert len(list((tmp_path / "luo2019").glob("*.png"))) == len(figures["pictures"]) > 0
 
 
-def test_a_script_that_fails_is_shown_and_its_claims_are_not_lost(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS / "papers"))
-    from _claims import PAPERS, Run, rows_of
+def test_a_script_that_fails_is_shown_and_its_claims_are_not_lost():
+    from benchmarks.reproduce.claims import PAPERS, Run, rows_of
 
     for name in set(PAPERS) - {"xie2015"}:
         rows = rows_of(name, Run(failure="exit code 1: it broke", quick=True))
@@ -88,20 +76,19 @@ def report(path: Path, ratio: float) -> str:
     return str(path)
 
 
-def test_scripts_that_are_not_run_keep_their_tables(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import _runs
-    from report import ASKED, peers
+def test_scripts_that_are_not_run_keep_their_tables(tmp_path):
+    from benchmarks.lib import runs
+    from benchmarks.report.__main__ import ASKED, peers
 
     facts = {"numpy": "2"}
     path = tmp_path / "peers.json"
     everything = json.loads(Path(report(path, 2.0)).read_text())
     everything["scripts"]["dense"] |= {"command": "python dense.py", "printed": "FAIL  slow"}
-    assert _runs.tables(tmp_path / "none.json", facts) == {}
+    assert runs.tables(tmp_path / "none.json", facts) == {}
     path.write_text(json.dumps(peers(everything, {})))
-    first = _runs.tables(path, facts)
+    first = runs.tables(path, facts)
     assert list(first) == [ASKED, "dense: python dense.py"]
-    assert _runs.tables(path, {"numpy": "3"}) == {}
+    assert runs.tables(path, {"numpy": "3"}) == {}
     sparse = everything["scripts"]["dense"] | {"command": "python sparse.py", "printed": "ok  fast"}
     both = peers(everything | {"scripts": {"sparse": sparse}}, first)
     assert list(both) == ["facts", ASKED, "dense: python dense.py", "sparse: python sparse.py"]
@@ -114,18 +101,17 @@ def test_scripts_that_are_not_run_keep_their_tables(tmp_path, monkeypatch):
 
 def test_two_reports_are_shown_side_by_side(tmp_path):
     first, second = report(tmp_path / "a.json", 2.0), report(tmp_path / "b.json", 3.0)
-    done = run("compare.py", first, second, "--rates")
+    done = start("compare", first, second, "--rates")
     assert done.returncode == 0, done.stderr
     assert "| dense | small: StreamingPCA to IncrementalPCA | 2.00 | 3.00 | 1.50 | apart |" in (
         done.stdout
     )
     assert "| dense | small / rate | 2000 | 3000 | 1.50 |" in done.stdout
-    assert "overlap" in run("compare.py", first, first).stdout
+    assert "overlap" in start("compare", first, first).stdout
 
 
-def test_what_is_asked_for_is_gathered_with_reasons(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    from _asked import REASONS, asked, why_lost
+def test_what_is_asked_for_is_gathered_with_reasons():
+    from benchmarks.report.asked import REASONS, asked, why_lost
 
     printed = {
         "parquet": "ok    peak memory 370 MB, under 400\nFAIL  speed over pyarrow alone 0.55",
@@ -142,9 +128,8 @@ def test_what_is_asked_for_is_gathered_with_reasons(monkeypatch):
     assert why_lost("online", "VW") != why_lost("dask", "VW") == "no reason is known"
 
 
-def test_ratios_are_found_wherever_methods_are_timed(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    from _ratios import rates, ratios
+def test_ratios_are_found_wherever_methods_are_timed():
+    from benchmarks.report.ratios import rates, ratios
 
     lines = {
         "StreamingPCA": {"seconds": [1.0, 2.0], "rate": 5.0},
@@ -175,9 +160,8 @@ def test_ratios_are_found_wherever_methods_are_timed(monkeypatch):
     assert [(r.peer, r.ratio) for r in ratios(slow)] == [("paper m=5", 20.0)]
 
 
-def test_claims_without_data_say_which_are_missing(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS / "papers"))
-    from _claims import Run, rows_of
+def test_claims_without_data_say_which_are_missing():
+    from benchmarks.reproduce.claims import Run, rows_of
 
     reason = "set SKSKETCH_DATA to the folder"
     printed = f"news: word counts\n  skipped: {reason}\na9a skipped: {reason}\n3 s in all\n"

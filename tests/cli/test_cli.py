@@ -138,9 +138,7 @@ def test_what_nobody_expected_is_a_traceback_and_code_1(tmp_path):
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"), [(["--help"], 0), (["info", "absent.sks"], 2), (["fly"], 2)]
-)
+@pytest.mark.parametrize(("arguments", "code"), [(["--help"], 0), (["info", "absent.sks"], 2)])
 def test_the_program_ends_with_the_code_of_main(arguments, code, tmp_path):
     command = [sys.executable, "-m", "sksketch", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)

@@ -81,10 +81,10 @@ def run_line(line, capfd):
 
 @pytest.mark.parametrize("command", [name for name in EXAMPLES if name != "tour"])
 def test_every_example_of_the_help_runs(command, here, capfd):
-    for needed in ("sketch", "ridge"):
-        if command not in (needed, "pca", "svd"):
-            for line in EXAMPLES[needed][:2]:
-                assert run_line(line, capfd) == 0
+    if command in ("apply", "info", "merge", "report"):
+        # They take what others have saved.
+        for line in (*EXAMPLES["sketch"][:2], *EXAMPLES["ridge"][:2]):
+            assert run_line(line, capfd) == 0
     capfd.readouterr()
     assert run(command, "--help") == 0
     shown = capfd.readouterr().out

@@ -67,12 +67,17 @@ def test_any_number_of_workers_saves_the_same_bytes(here, capfd):
     assert json.loads(capfd.readouterr().out.splitlines()[-1])["rows_seen"] == 1200
 
 
+def test_ridge_takes_workers(here, capfd):
+    X, y = FRAME[list("abcdef")].to_numpy(), FRAME.y.to_numpy()
+    options = ("--target", "y", "--alpha", 3, "--workers", 2, "-q")
+    assert run("ridge", "*.parquet", *options, "-o", "r.sks") == 0
+    np.testing.assert_allclose(load("r.sks").coef_, StreamingRidge(3.0).fit(X, y).coef_)
+
+
+@pytest.mark.slow
 def test_every_command_that_merges_takes_workers(here, capfd):
     # One process shows as much, and starts sooner.
-    two, one = ("--workers", 2, "-q"), ("--workers", 1, "-q")
-    X, y = FRAME[list("abcdef")].to_numpy(), FRAME.y.to_numpy()
-    assert run("ridge", "*.parquet", "--target", "y", "--alpha", 3, *two, "-o", "r.sks") == 0
-    np.testing.assert_allclose(load("r.sks").coef_, StreamingRidge(3.0).fit(X, y).coef_)
+    one = ("--workers", 1, "-q")
     assert run("svd", "*.parquet", "-k", 2, *one, "-o", "s.sks") == 0
     whole = StreamingSVD(2).fit(FRAME.to_numpy()).singular_values_
     np.testing.assert_allclose(load("s.sks").singular_values_, whole)
@@ -99,6 +104,7 @@ def test_sketches_of_ones_own_scheduler_are_merged(here, capfd):
     assert "--shard is 0 to 2" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_same_bytes(here, capfd):
     distributed = pytest.importorskip("distributed")
     pca = ("pca", "*.parquet", "-k", 3, "--sketch", "rfd", "--size", 5, "-q")

@@ -4,9 +4,8 @@ import scipy.sparse as sp
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import laws
 import sksketch
-import zoo
+from _support import laws, zoo
 from sksketch import FrequentDirections, StreamingPCA, StreamingSVD
 
 RNG = np.random.default_rng(0)

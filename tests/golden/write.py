@@ -1,7 +1,8 @@
 """Write one small file of every kind, and what it must answer, for this release.
 
-Run ``python tests/golden/write.py`` once before a release. Files of released versions are
-never written again: whatever changes later must still read them.
+Run ``python tests/golden/write.py`` when a file of this version is to change, and once before its
+release. Files of released versions are never written again: whatever changes later must still
+read them.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import laws
 import sksketch
+from _support import laws
 from sksketch import FrequentDirections, NotMergeableError, StreamingPCA, StreamingSVD
 
 RNG = np.random.default_rng(0)

@@ -237,7 +237,8 @@ def test_bad_input_is_refused_and_changes_nothing(name, tmp_path):
     model.save(tmp_path / "before.sks")
     with pytest.raises(ValueError, match=message):
         model.partial_fit(rows, labels)
-    with pytest.raises(ValueError, match=r".+"):
+    # A model without rows takes any width, and then asks for it.
+    with pytest.raises(ValueError, match="expecting 13 features" if name == "wide" else message):
         OnlineNewtonClassifier().partial_fit(rows, labels, classes=[-1, 1]).predict(X)
     if name not in ("strange label", "wide"):
         with pytest.raises(ValueError, match=message):

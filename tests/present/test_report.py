@@ -17,12 +17,13 @@ from sksketch import (
     StreamingRidge,
     StreamingRidgeCV,
     StreamingSVD,
+    __version__,
     cli,
     fit_stream,
 )
 from sksketch.present.report import Source, render
 
-GOLDEN = sorted((Path(__file__).parents[1] / "golden").rglob("*.sks"))
+GOLDEN = sorted((Path(__file__).parents[1] / "golden" / __version__).glob("*.sks"))
 VOID = {"meta", "link", "line", "rect", "circle", "path", "polyline", "polygon"}
 
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-import browser
+from _support import browser
 from sksketch import (
     FrequentDirections,
     GaussianSketch,
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(
     PROGRAM is None, reason=f"none of {', '.join(browser.NAMES)} is installed"
 )
 KINDS = ["pca", "svd", "ridge", "ridge-cv", "sketch", "random", "empty"]
+MOST_CHARTS = "ridge-cv"
 DESKTOP, PHONE, SMALL_PHONE = (1280, 900), (390, 844), (360, 740)
 
 # Labels that leave their chart, with a pixel for the rounding of fonts.
@@ -90,7 +91,9 @@ def chromium(tmp_path_factory):
         yield started
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=() if k == MOST_CHARTS else pytest.mark.slow) for k in KINDS]
+)
 def test_the_page_renders_without_complaint_and_asks_for_nothing(kind, pages, chromium):
     address = (pages / f"{kind}.html").as_uri()
     for width, height in (DESKTOP, PHONE, SMALL_PHONE):
@@ -109,6 +112,7 @@ def test_the_page_renders_without_complaint_and_asks_for_nothing(kind, pages, ch
     assert n_charts == {"empty": 0, "ridge": 8, "ridge-cv": 9}.get(kind, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_text_stands_out_from_its_background_in_light_and_dark(dark, pages, chromium):
     for kind in ("pca", "ridge", "random"):
@@ -123,6 +127,7 @@ def test_the_text_stands_out_from_its_background_in_light_and_dark(dark, pages, 
         assert chromium.problems == []
 
 
+@pytest.mark.slow
 def test_the_page_can_be_printed(pages, chromium):
     chromium.open((pages / "pca.html").as_uri(), width=DESKTOP[0], height=DESKTOP[1])
     assert chromium.screenshot().startswith(b"\x89PNG")

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-import laws
 import sksketch
-from robustness import forging, hostile
-from robustness.hostile import WIDTH
+from _support import hostile, laws
+from _support.hostile import WIDTH
+from robustness import forging
 from sksketch.sketches.projections.linear_sketch import LinearSketch
 
 GOOD = np.random.default_rng(0).standard_normal((90, WIDTH)).round(2) + 1.0

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import laws
 import sksketch
+from _support import laws
+from _support.hostile import WIDTH
 from robustness import abuse
-from robustness.hostile import WIDTH
 
 # What sizes this small are warned of.
 QUIET = [

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import sksketch
+from _support.hostile import WIDTH
 from robustness import abuse
-from robustness.hostile import WIDTH
 
 FORMATS = ("csr", "csc", "bsr", "coo", "dia")
 N_ROWS = 12

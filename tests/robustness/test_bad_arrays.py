@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import sksketch
-from robustness import abuse, children, hostile
+from _support import hostile
+from robustness import abuse, children
 
 
 def test_hostile_arrays_are_refused_or_answered_rightly(full, tally):
-    found = children.outcomes("abuse", str(20_000 if full else 700))
+    found = children.outcomes("abuse", str(20_000 if full else 400))
     for (_, outcome), n in found.items():
         tally("hostile arrays", {outcome: n})
 
@@ -26,13 +27,18 @@ def test_every_public_estimator_and_sketch_is_abused():
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-@pytest.mark.parametrize("kind", hostile.REFUSED)
-def test_three_views_are_refused_as_well(kind):
+def test_three_views_are_refused_as_well():
     rng = np.random.default_rng(0)
     views = [rng.standard_normal((40, hostile.WIDTH)) for _ in range(3)]
     mixture = sksketch.MultiviewMixture(2, landmarks=6, lift_rows=10)
-    bad = hostile.REFUSED[kind](rng)
-    for place in range(3):
-        with pytest.raises((ValueError, TypeError)):
-            mixture.fit(*(bad if i == place else view for i, view in enumerate(views)))
+    taken = []
+    for kind, make in hostile.REFUSED.items():
+        bad = make(rng)
+        for place in range(3):
+            try:
+                mixture.fit(*(bad if i == place else view for i, view in enumerate(views)))
+            except (ValueError, TypeError):
+                continue
+            taken.append((kind, place))
+    assert taken == []
     assert not hasattr(mixture, "weights_")

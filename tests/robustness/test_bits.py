@@ -75,6 +75,7 @@ def test_weights_and_targets_anywhere_in_memory(tally):
         tally("same bits", {"layouts": 1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_threads", [2, 3] if FULL else [2])
 def test_any_number_of_blas_threads(n_threads, full, tally):
     with warnings.catch_warnings():

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import laws
 import sksketch
-import zoo
+from _support import laws, zoo
 from robustness import abuse
 
 SHAPES = {

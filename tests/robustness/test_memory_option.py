@@ -30,11 +30,10 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_memory_is_kept_with_large_row_groups(kind, tmp_path, full, tally):
     options, digits = KINDS[kind]
-    if not full and kind != "dictionaries":
-        pytest.skip("only in the full form")
     rng = np.random.default_rng(0)
     columns = {f"c{i}": rng.standard_normal(400_000).round(digits) for i in range(40)}
     path, model = tmp_path / "rows.parquet", tmp_path / "m.sks"

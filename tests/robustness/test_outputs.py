@@ -124,7 +124,12 @@ print(n)
 """
 
 
-@pytest.mark.parametrize("what", SAVERS)
+each_saver = pytest.mark.parametrize(
+    "what", ["state", *(pytest.param(w, marks=pytest.mark.slow) for w in SAVERS if w != "state")]
+)
+
+
+@each_saver
 def test_several_processes_may_write_one_path(here, what, full, tally):
     """Each save succeeds, and the file is whole at any moment."""
     path = here / "out.csv"
@@ -159,7 +164,7 @@ def test_several_processes_may_write_one_path(here, what, full, tally):
     tally("three writers of one path", found | Counter({"looks, whole each time": looks}))
 
 
-@pytest.mark.parametrize("what", SAVERS)
+@each_saver
 def test_what_a_killed_writer_leaves_goes_with_the_next(here, what, full, tally):
     path, chance = here / "out.csv", np.random.default_rng(0)
     files = [str(here / name) for name in ("model.sks", "rows.csv")]

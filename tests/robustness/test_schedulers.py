@@ -107,6 +107,7 @@ def cluster():
         yield cluster
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_processes(name, cluster, synchronous, full, tally):
     for _ in range(10 if full else 1):
@@ -127,6 +128,7 @@ def killing(cluster, seconds):
             return
 
 
+@pytest.mark.slow
 def test_processes_that_are_killed(cluster, synchronous, full, tally):
     chance = random.Random(3)
     for i in range(100 if full else 2):
@@ -167,6 +169,7 @@ def spark():
 
 
 @pytest.mark.skipif(not FULL, reason="tests/run/test_spark.py kills one; here are a hundred")
+@pytest.mark.slow
 def test_spark_whose_workers_are_killed(spark, synchronous, tmp_path, tally):
     numbers = spark.sparkContext.parallelize(range(N_PARTS), N_PARTS)
     rows, targets, part_rows = X, Y, PART_ROWS

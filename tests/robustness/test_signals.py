@@ -21,6 +21,11 @@ from sksketch import cli
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="POSIX signals")
 
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+# Ctrl-C is tried every time.
+each_signal = pytest.mark.parametrize(
+    "number",
+    [pytest.param(n, marks=() if n == signal.SIGINT else pytest.mark.slow) for n in SIGNALS],
+)
 SCRIPT = Path(sys.executable).with_name("sksketch")
 
 
@@ -41,7 +46,7 @@ def start(*arguments, command=(sys.executable, "-m", "sksketch"), **options):
     )
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@each_signal
 @pytest.mark.parametrize("command", ["-m", "script"])
 def test_a_signal_during_the_imports_is_no_traceback(number, command, full, tally):
     if command == "script" and not SCRIPT.exists():
@@ -65,7 +70,7 @@ def write_rows(path: Path, n_rows: int) -> None:
     np.savetxt(path, rows, delimiter=",", fmt="%g")
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@each_signal
 def test_a_signal_leaves_a_checkpoint_to_go_on_from(number, tmp_path, tally):
     rows, model = tmp_path / "rows.csv", tmp_path / "model.sks"
     write_rows(rows, 12_000)
@@ -145,6 +150,7 @@ def test_fit_stream_holds_the_signals_that_the_program_handles(tmp_path):
     assert sksketch.state.persistence.read_state(path).meta["rows_done"] == 10
 
 
+@pytest.mark.slow
 def test_an_error_in_csv_ends_with_its_own_code(tmp_path, full, tally):
     """Threads of Arrow may still be at work on the next block when the command ends."""
     path = tmp_path / "inf.csv"

@@ -54,6 +54,7 @@ for name, make in models.items():
 """
 
 
+@pytest.mark.slow
 def test_memory_is_flat_over_a_long_stream(full, tally):
     n_rows = 10_000_000 if full else 300_000
     done = children.python(SOAK, str(n_rows), str(WIDTH), timeout=3000)

@@ -15,7 +15,7 @@ from sksketch.state.persistence import State, read_state, write_state
 
 
 def test_damaged_and_forged_files_do_no_harm(tmp_path, full, tally):
-    n_damaged, n_forged = (400, 300) if full else (12, 6)
+    n_damaged, n_forged = (400, 300) if full else (6, 4)
     found = children.outcomes("forging", str(tmp_path), str(n_damaged), str(n_forged))
     for (how, outcome), n in found.items():
         tally(f"{how} state files", {outcome: n})
@@ -42,11 +42,8 @@ def test_a_damaged_checkpoint_stops_the_run_and_stays(tmp_path, full, tally):
     path = tmp_path / "run.sks"
     pca = sksketch.StreamingPCA(2)
     sksketch.fit_stream(pca, X, checkpoint=path, progress=False)
-    good = path.read_bytes() if path.exists() else b""
-    if not good:
-        # A finished run leaves none; one that was cut short does.
-        sksketch.run.checkpoints.Checkpoint(path, pca, {}).write(pca, 60)
-        good = path.read_bytes()
+    # It stays after the end of a run, for rows that may be added to the source.
+    good = path.read_bytes()
     found = Counter()
     for seed in range(1000 if full else 40):
         bad = damage.spoil(good, seed)
@@ -76,7 +73,7 @@ def test_nothing_in_a_file_is_run(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_forged_files_get_one_line_from_every_command(tmp_path, full, tally):
-    sizes = ("4000", "9000", "100000") if full else ("150", "60", "150")
+    sizes = ("4000", "9000", "100000") if full else ("60", "30", "60")
     found = children.outcomes("using", str(tmp_path), *sizes)
     for (how, outcome), n in found.items():
         themes = {"sizes": "saved numbers of any size", "resume": "forged checkpoints"}

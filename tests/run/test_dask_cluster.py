@@ -37,6 +37,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Sending large graph:UserWarning"),
 ]
 
+# One test of a real cluster is part of every run.
+slow = pytest.mark.slow
 N_PARTS = 24
 N_KILLS = 10
 
@@ -110,6 +112,7 @@ def test_two_processes_give_the_bits_of_one_and_the_certificate_holds(client):
     assert to_bytes(sketch.state()) == reference(FrequentDirections(5), 9, 2)
 
 
+@slow
 def test_arrays_pilots_passes_and_lazy_answers(client):
     X = np.concatenate([rows_of_part(i) for i in range(4)])
     rows = da.from_array(X, chunks=(400, 15))
@@ -123,6 +126,7 @@ def test_arrays_pilots_passes_and_lazy_answers(client):
     np.testing.assert_array_equal(together.transform(rows).compute(), reduced.transform(X))
 
 
+@slow
 def test_killing_workers_at_random_ten_times_changes_nothing(cluster, client, tmp_path):
     kills, over, chance = [], threading.Event(), random.Random(0)
 
@@ -150,11 +154,13 @@ def test_killing_workers_at_random_ten_times_changes_nothing(cluster, client, tm
     assert to_bytes(found.state()) == reference(pca(), N_PARTS, 8)
 
 
+@slow
 def test_a_partition_that_fails_names_itself(client):
     with pytest.raises(PartitionError, match="^partition 5 of 8: the disk is gone"):
         fit_dask(pca(), delayed(broken_part, 8))
 
 
+@slow
 def test_a_partition_that_kills_its_workers_names_itself():
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": True}
     with (
@@ -172,6 +178,7 @@ def slow_part(number):
     return rows_of_part(number)
 
 
+@slow
 @pytest.mark.parametrize("model", [pca, lambda: StreamingKernelPCA(1, solver="sketch")])
 def test_a_cluster_that_has_lost_all_workers_is_not_waited_for(model, monkeypatch):
     monkeypatch.setattr(dask_workers, "NO_WORKERS", 1.0)
@@ -194,6 +201,7 @@ def test_the_patience_is_dasks_own_setting():
         assert dask_workers.patience(dask) == 120
 
 
+@slow
 def test_a_cluster_without_workers_yet_is_waited_for(monkeypatch):
     monkeypatch.setattr(dask_workers, "NO_WORKERS", 0.5)
     options = {"n_workers": 0, "threads_per_worker": 1, "dashboard_address": ":0"}

@@ -40,6 +40,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
+# One test of a real session is part of every run.
+slow = pytest.mark.slow
 N_PARTS, PART_ROWS, N_FEATURES = 8, 250, 10
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((N_PARTS * PART_ROWS, N_FEATURES)) / np.arange(1, N_FEATURES + 1) + 0.3
@@ -87,7 +89,7 @@ def on_dask():
 
 @pytest.mark.parametrize(
     ("sketch", "fan_in"),
-    [(FrequentDirections(4), 2), (GaussianSketch(4, seed=3), 3)],
+    [(FrequentDirections(4), 3), pytest.param(GaussianSketch(4, seed=3), 2, marks=slow)],
     ids=["fd", "gaussian"],
 )
 def test_eight_partitions_give_the_bytes_of_dask(frame, sketch, fan_in):
@@ -97,6 +99,7 @@ def test_eight_partitions_give_the_bytes_of_dask(frame, sketch, fan_in):
     assert to_bytes(here.state()) == to_bytes(there.state())
 
 
+@slow
 def test_pca_holds_its_certificate_and_is_applied(frame):
     pca = fit_spark(StreamingPCA(2, sketch="rfd", sketch_size=4), frame)
     twin = fit_dask(StreamingPCA(2, sketch="rfd", sketch_size=4), on_dask())
@@ -115,6 +118,7 @@ def test_pca_holds_its_certificate_and_is_applied(frame):
         transform_spark(pca, frame, features=NAMES[::-1])
 
 
+@slow
 def test_targets_and_weights(frame):
     weighted = frame.withColumnRenamed("c9", "w").selectExpr(*NAMES[:9], "w * w as w")
     ridge = fit_spark(StreamingRidge(2.0), weighted, target="c0", weight="w")
@@ -125,6 +129,7 @@ def test_targets_and_weights(frame):
     assert answers.head().y == pytest.approx(expected.predict(X[:1, 1:9])[0])
 
 
+@slow
 def test_pilots_and_passes(frame):
     kernel = fit_spark(StreamingKernelPCA(2, solver="sketch", n_random_features=32), frame)
     twin = fit_dask(StreamingKernelPCA(2, solver="sketch", n_random_features=32), on_dask())
@@ -135,6 +140,7 @@ def test_pilots_and_passes(frame):
     np.testing.assert_allclose(reduction.components_, alike.components_, rtol=1e-9)
 
 
+@slow
 def test_vectors_and_arrays(spark):
     from pyspark.ml.linalg import Vectors
 
@@ -158,6 +164,7 @@ def test_vectors_and_arrays(spark):
         fit_spark(StreamingSVD(2), several, features=["mixed", "dense"])
 
 
+@slow
 def test_empty_partitions_and_shuffles(frame):
     few = frame.filter("c0 > 3.0")
     assert fit_spark(StreamingPCA(1), few).n_samples_seen_ == np.sum(X[:, 0] > 3.0)
@@ -167,6 +174,7 @@ def test_empty_partitions_and_shuffles(frame):
         fit_spark(StreamingPCA(1), frame.filter("c0 > 1e9"))
 
 
+@slow
 def test_a_corrupt_partition_names_itself(spark, frame):
     numbers = spark.sparkContext.parallelize(range(4), 4)
 
@@ -176,6 +184,7 @@ def test_a_corrupt_partition_names_itself(spark, frame):
         fit_spark(StreamingPCA(1), broken)
 
 
+@slow
 def test_mistakes_are_told_before_any_work(frame):
     with pytest.raises(NotMergeableError, match="each step depends"):
         fit_spark(OnlineNewtonRegressor(), frame)
@@ -185,6 +194,7 @@ def test_mistakes_are_told_before_any_work(frame):
         fit_spark(StreamingPCA(), frame.selectExpr("c0", "'x' as name"))
 
 
+@slow
 def test_a_task_that_kills_its_worker_once_costs_a_retry(spark, frame, tmp_path):
     mark = str(tmp_path / "killed")
 
@@ -204,6 +214,7 @@ def test_a_task_that_kills_its_worker_once_costs_a_retry(spark, frame, tmp_path)
     assert to_bytes(here.state()) == to_bytes(there.state())
 
 
+@slow
 def test_a_task_that_always_kills_its_worker_names_its_partition(frame):
     def deadly(batches):
         from pyspark import TaskContext

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-import laws
-import zoo
+from _support import laws, zoo
 from sksketch import Centered, ExactCovariance, FrequentDirections
 from sksketch.sketches.certificate import Certificate, certify
 
-N_STREAMS = 210
+N_STREAMS = 100
 
 
 def random_options(rng, **fixed):

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-import laws
-import zoo
+from _support import laws, zoo
 from sksketch import ExactCovariance, NotMergeableError
 
 X = np.random.default_rng(1).standard_normal((1300, 12)) / np.arange(1, 13)

@@ -8,8 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import laws
-import zoo
+from _support import laws, zoo
 from sksketch import (
     Centered,
     ExactCovariance,

@@ -4,8 +4,7 @@ import pickle
 import numpy as np
 import pytest
 
-import laws
-import zoo
+from _support import laws, zoo
 from sksketch import (
     Centered,
     ExactCovariance,

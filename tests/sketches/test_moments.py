@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import laws
-import zoo
+from _support import laws, zoo
 from sksketch import Centered, ExactCovariance, FrequentDirections, NotMergeableError
 from sksketch.sketches.buffer import tile_rows
 

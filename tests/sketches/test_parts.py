@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import laws
 import sksketch
-import zoo
+from _support import laws, zoo
 from sksketch.sketches import bounds, planning
 from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.catalog import KEYS, load_sketch, make_sketch

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-import laws
-import zoo
+from _support import laws, zoo
 from sksketch import (
     CountSketch,
     GaussianSketch,

@@ -7,9 +7,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import laws
 import sksketch
-import zoo
+from _support import laws, zoo
 from sksketch import Regression, make_sketch
 from sksketch.sketches.wrappers.cross_moments import CrossMoments
 from sksketch.state.persistence import State

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import zoo
+from _support import zoo
 from sksketch import RowSampleSketch
 
 X = np.diag([1.0, 2.0, 0.0, 3.0, 4.0])

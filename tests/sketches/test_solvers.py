@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import zoo
+from _support import zoo
 from sksketch import FrequentDirections
 from sksketch.sketches.directions.shrink.ledger import Ledger
 from sksketch.sketches.directions.shrink.operand import DenseOperand

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import laws
-import zoo
+from _support import laws, zoo
 from sksketch import NotMergeableError, SparseFrequentDirections, make_sketch
 from sksketch.arrays.sparse import SparseRows
 from sksketch.sketches.directions.shrink import sparse_shrink

@@ -10,9 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import laws
 import sksketch
-import zoo
+from _support import laws, zoo
 
 pytestmark = pytest.mark.usefixtures("short_tiles")
 
@@ -113,7 +112,7 @@ def test_law_3_the_bound_is_true_for_sparse_and_mixed_shards(name, X, seed):
         weights = rng.choice([0.0, 0.5, 1.0, 3.0], piece.shape[0])
         dense = piece.toarray()
         sketch.update(piece if rng.random() < 0.8 else dense, weights)
-        rows.update(dense, weights, laws.decay(sketch))
+        rows.update(dense, weights, sketch.decay)
     (first, rows), *others = shards
     for sketch, more in others:
         first.merge(sketch)

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import laws
-import zoo
+from _support import laws, zoo
 from sksketch import NotMergeableError, TwoLevelFrequentDirections, make_sketch
 
 RNG = np.random.default_rng(0)

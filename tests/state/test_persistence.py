@@ -334,7 +334,7 @@ def test_a_writer_killed_at_any_time_leaves_a_whole_file(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(source)}
     chance = random.Random(0)
     numbers = []
-    for _ in range(6):
+    for _ in range(3):
         with subprocess.Popen(
             [sys.executable, "-c", WRITER, str(path)],
             env=environment,

@@ -111,7 +111,7 @@ def memory(path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("dictionary", [False, True])
+@pytest.mark.parametrize("dictionary", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_memory_is_flat(tmp_path, dictionary):
     rng = np.random.default_rng(0)
     table = pa.table({f"c{j}": rng.standard_normal(200_000) for j in range(40)})

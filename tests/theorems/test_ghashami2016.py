@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-import zoo
+from _support import zoo
 from sksketch import SparseFrequentDirections, metrics
 from sksketch.arrays.sparse import SparseRows
 from sksketch.sketches.directions.shrink.sparse_shrink import (

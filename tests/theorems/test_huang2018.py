@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import laws
-import zoo
+from _support import laws, zoo
 from sksketch import FrequentDirections, TwoLevelFrequentDirections, metrics
 from sksketch.sketches.directions.shrink.compression import ShrinkState
 from sksketch.sketches.directions.shrink.split_shrink import split_shrink

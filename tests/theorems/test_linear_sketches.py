@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-import laws
-import zoo
+from _support import laws, zoo
 from sksketch import make_sketch
 from sksketch.arrays.random import stream
 from sksketch.sketches.projections.projection import hadamard_tile_rows

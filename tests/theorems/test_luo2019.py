@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import zoo
+from _support import zoo
 from sksketch import ExactCovariance, FrequentDirections, datasets, metrics
 from sksketch.sketches import bounds
 from sksketch.sketches.directions.shrink.rules import n_reduced

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import zoo
+from _support import zoo
 from sksketch import LowRankPlusRidge, Regression, make_sketch
 from sksketch.ridge.solution import effective_dimension, solve_summary, squared_error_interval
 

@@ -6,7 +6,7 @@ import pytest
 
 from _support import extended, torture
 
-STREAMS = 800
+STREAMS = 400
 
 
 @pytest.fixture(scope="module")

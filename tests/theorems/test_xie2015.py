@@ -76,8 +76,8 @@ def grown(seed, steps, marks=(), *, n_pilot=2000, feature_batch=16, batch_size=6
 # The Hermite problem (section 7.1)
 
 
-def test_the_closed_form_solves_the_eigenproblem():
-    K = np.exp(-0.5 * (POINTS[:, None] - POINTS) ** 2)
+def test_the_hermite_functions_are_eigenfunctions_of_our_gaussian_kernel():
+    K = Kernel("gaussian", 1.0)(POINTS[:, None], POINTS[:, None])
     E = hermite_functions(POINTS, 4)
     np.testing.assert_allclose(inner(E, E), np.eye(4), atol=1e-10)
     np.testing.assert_allclose((K * WEIGHTS) @ E, E * HERMITE_VALUES, atol=1e-10)

@@ -1,0 +1,1 @@
+"""Sketches on a GPU."""

@@ -1,0 +1,1 @@
+"""Shi and Phillips (2021): ridge regression from Frequent Directions."""

@@ -1,0 +1,1 @@
+"""Xie, Liang and Song (2015): kernel components by doubly stochastic steps."""

@@ -1,0 +1,1 @@
+"""Xu et al. (2017): non-oblivious dimension reduction."""

@@ -1,0 +1,1 @@
+"""One report of every comparison of speed."""

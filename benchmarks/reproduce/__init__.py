@@ -1,0 +1,1 @@
+"""Every claim of the papers beside our figures."""

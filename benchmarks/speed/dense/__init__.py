@@ -1,0 +1,1 @@
+"""Dense rows: PCA beside its peers."""

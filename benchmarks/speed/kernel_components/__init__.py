@@ -1,0 +1,1 @@
+"""Kernel PCA and kernel CCA beside their peers."""

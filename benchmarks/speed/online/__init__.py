@@ -1,0 +1,1 @@
+"""Online Newton learners beside their peers."""

@@ -1,0 +1,1 @@
+"""Reduced models beside their peers."""

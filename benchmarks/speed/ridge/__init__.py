@@ -1,0 +1,1 @@
+"""Ridge regression beside its peers."""

@@ -1,0 +1,1 @@
+"""Sparse rows: sketches beside their peers."""
