@@ -263,7 +263,7 @@ def check_mistake(mistake, command, folder, capsys):
     [
         (["pca", "rows.csv", "-k", "many", "-o", "x.sks"], "-k many"),
         (["pca", "rows.csv", "-k", "0", "-o", "x.sks"], "n_components"),
-        (["pca", "rows.csv", "--sketch", "magic", "-o", "x.sks"], "unknown sketch 'magic'"),
+        (["pca", "rows.csv", "--sketch", "magic", "-o", "x.sks"], "sketch is 'magic'; give one of"),
         (["pca", "rows.csv", "--sketch", "sign", "-o", "x.sks"], "expected a sketch to wrap"),
         (["pca", "rows.csv", "--memory", "lots", "-o", "x.sks"], "'lots' is no amount of memory"),
         (["pca", "rows.csv", "--memory", "1MB", "-o", "x.sks"], "give at least"),

@@ -79,7 +79,7 @@ def test_kcca_learns_prints_applies_and_reports(table, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["kpca", "--kernel", "tanh"], "there is no kernel 'tanh'"),
+        (["kpca", "--kernel", "tanh"], "kernel is 'tanh'; give one of 'gaussian'"),
         (["kpca", "--bandwidth", "wide"], "--bandwidth wide: expected a number"),
         (["kpca", "--parameter", "nu=x"], "--parameter nu x: expected a number"),
         (["kpca", "-k", "2000"], "needs more than the 900 sample(s)"),

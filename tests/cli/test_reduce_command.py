@@ -83,7 +83,7 @@ def test_regression_and_random_projections(rows, tmp_path, capsys):
     ("options", "complaint"),
     [
         (["--method", "rpdr"], "name what to predict with --target"),
-        (["--target", "y", "--alpha", "0"], "alpha must be a positive number"),
+        (["--target", "y", "--alpha", "0"], "; give a positive number"),
         (["--target", "y", "--loss", "huber"], "loss is 'huber'; give one of"),
         (["--coordinates", "z.txt"], "give a name that ends in"),
     ],

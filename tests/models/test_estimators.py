@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -141,3 +143,21 @@ def test_a_refused_call_leaves_all_as_it_was():
 def test_the_base_alone_is_not_an_estimator():
     with pytest.raises(TypeError, match="abstract"):
         Estimator()
+
+
+def _private_uses(path):
+    """Yield private names that a module reads from what is not its own object."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+            owner = node.value
+            if not (isinstance(owner, ast.Name) and owner.id in ("self", "cls")):
+                yield node.attr
+
+
+@pytest.mark.parametrize("folder", ["run", "cli", "present"])
+def test_no_private_name_of_an_estimator_is_used_above(folder):
+    private = {name for kind in ESTIMATORS for name in dir(kind) if not name.startswith("__")}
+    private |= {"_shard", "_answers", "_learner", "_vocabulary", "_power", "_reservoir"}
+    root = Path(sksketch.__file__).parent / folder
+    used = {name for path in root.rglob("*.py") for name in _private_uses(path)}
+    assert not used & {name for name in private if name.startswith("_")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -84,9 +85,9 @@ def test_a_small_file_can_not_ask_for_gigabytes(tmp_path):
     path = tmp_path / "a.sks"
     sksketch.RandomReduction(4, operator="gaussian").fit(np.eye(9)).save(path)
     state = read_state(path)
-    write_state(
-        State(state.kind, state.version, {**state.meta, "param.n_components": 10**8}, {}), path
-    )
+    params = json.loads(state.meta["params"]) | {"n_components": 10**8}
+    meta = {**state.meta, "params": json.dumps(params)}
+    write_state(State(state.kind, state.version, meta, {}), path)
     assert path.stat().st_size < 400
     with pytest.raises(sksketch.StateFormatError, match="asks for 100,000,000 components"):
         sksketch.load(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.special
@@ -12,9 +12,47 @@ from sklearn.utils.class_weight import compute_class_weight
 from sksketch._typing import Array
 
 
-def decision(scores: Array) -> Array:
-    """Return scores as ``decision_function`` does: flat where one column stands for two labels."""
+class Scored(Protocol):
+    """A fitted classifier with one column of scores for two labels, or one for each of several."""
+
+    classes_: Array
+
+    def _scores(self, X: Any) -> Array: ...
+
+
+# Methods of linear classifiers: they take them into their classes by name.
+
+
+def decision_function(self: Scored, X: Any) -> Array:
+    """Return the scores of rows: positive for the second of two labels, or one per label.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Rows.
+
+    Returns
+    -------
+    array of shape (n_samples,) or (n_samples, n_classes)
+    """
+    scores = self._scores(X)
     return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+def predict(self: Scored, X: Any) -> Array:
+    """Return the label of each row.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Rows.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+    """
+    scores = self._scores(X)
+    return predicted(self.classes_, scores)
 
 
 def predicted(classes: Array, scores: Array) -> Array:

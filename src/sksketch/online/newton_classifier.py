@@ -10,9 +10,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from sksketch._typing import Array
+from sksketch.models import labels
 from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
 from sksketch.models.labels import (
-    decision,
     labels_of,
     labels_text,
     one_against_rest,
@@ -335,33 +335,8 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
     def _errors(self, scores: Array, y: Any) -> Array:
         return np.asarray(self._predictions(scores) != np.asarray(y), dtype=np.float64)
 
-    def decision_function(self, X: Any) -> Array:
-        """Return the scores of rows: positive for the second of two labels, or one per label.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-        """
-        return decision(self._scores(X))
-
-    def predict(self, X: Any) -> Array:
-        """Return the label of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        return self._predictions(self._scores(X))
+    decision_function = labels.decision_function
+    predict = labels.predict
 
     @available_if(_has_probabilities)
     @reads

@@ -11,13 +11,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from sksketch._typing import Array
+from sksketch.models import labels
 from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
 from sksketch.models.labels import (
-    decision,
     labels_of,
     labels_text,
     one_against_rest,
-    predicted,
     weights_by_class,
 )
 from sksketch.reduction.dual_losses import CLASSIFICATION, REGRESSION
@@ -166,34 +165,8 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
     def _class_weights(self, y: Any) -> Array | float:
         return weights_by_class(self.class_weight, self.classes_, y)
 
-    def decision_function(self, X: Any) -> Array:
-        """Return the scores of rows: positive for the second of two labels, or one per label.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-        """
-        return decision(self._scores(X))
-
-    def predict(self, X: Any) -> Array:
-        """Return the label of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        scores = self._scores(X)
-        return predicted(self.classes_, scores)
+    decision_function = labels.decision_function
+    predict = labels.predict
 
     @available_if(_has_probabilities)
     @reads

@@ -14,17 +14,12 @@ from sksketch.exceptions import NotMergeableError
 from sksketch.models.checks import host_rows
 from sksketch.models.constraints import whole
 from sksketch.models.parameters import seed_of
-from sksketch.models.runner import is_dask, lazily
+from sksketch.models.runner import is_dask
 from sksketch.models.sketched import SketchEstimator
 from sksketch.models.tags import preserving_precision
+from sksketch.reduction import reduction_base
 from sksketch.reduction.power_pass import PowerPass
-from sksketch.reduction.reduction_base import (
-    REDUCTION_CONSTRAINTS,
-    check_size,
-    coordinates,
-    directions,
-    lifted_models,
-)
+from sksketch.reduction.reduction_base import REDUCTION_CONSTRAINTS, check_size
 from sksketch.reduction.residual import (
     FAILURE_PROBABILITY,
     Blocks,
@@ -254,52 +249,14 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         """Probability with which the upper bound of `spectral_error_` holds."""
         return 1.0 if self._bounds is None else 1.0 - FAILURE_PROBABILITY
 
-    @property
-    def n_components_(self) -> int:
-        """Number of coordinates."""
-        return self._map().n_components
-
-    @property
-    def components_(self) -> Array:
-        """The directions as rows, dense: ``n_components_`` times ``n_features`` numbers."""
-        return directions(self._map())
-
-    def transform(self, X: Any) -> Any:
-        """Return the coordinates of rows.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
-            Rows; sparse ones are never made dense.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components_)
-            For dask's rows one of dask, which is computed when it is needed.
-        """
-        if is_dask(X):
-            return lazily(self, "transform", X)
-        rows = self._rows(X)
-        return coordinates(self._map(), rows)
-
-    def inverse_model(self, coef: Any) -> Array:
-        """Return linear models of the coordinates as models of the original columns.
-
-        Parameters
-        ----------
-        coef : array-like of shape (n_components_,) or (n_models, n_components_)
-            Coefficients, as linear models of scikit-learn have them.
-
-        Returns
-        -------
-        array of shape (n_features,) or (n_models, n_features)
-            ``X @ result.T`` is ``transform(X) @ coef.T``.
-        """
-        return lifted_models(self._map(), coef)
+    n_components_ = property(reduction_base.n_components_)
+    components_ = property(reduction_base.components_)
+    transform = reduction_base.transform
+    inverse_model = reduction_base.inverse_model
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_components_
+        return self._map().n_components
 
     def __sklearn_tags__(self) -> Any:
         return preserving_precision(super().__sklearn_tags__())
