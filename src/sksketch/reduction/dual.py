@@ -127,7 +127,7 @@ def _newton(
     tol: float,
     max_passes: int,
 ) -> Solution:
-    """Solve by Newton's method on ever less smoothed losses, whose pieces are squares.
+    """Solve by Newton's method on ever less smoothed losses, whose parts are squares.
 
     Coordinate ascent needs very many passes where rows are long against the ridge; this needs
     few. A smoothing of mu costs no more than mu / 2 times the mean square of the dual variables.

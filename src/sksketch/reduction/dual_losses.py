@@ -19,7 +19,7 @@ from sksketch._typing import Array
 CLASSIFICATION = ("hinge", "squared_hinge", "logistic", "softmax", "squared")
 REGRESSION = ("squared", "absolute")
 
-# Curvature of the conjugates that are pieces of lines and squares.
+# Curvature of the conjugates that are parts of lines and squares.
 CURVATURES = {"hinge": 0.0, "squared_hinge": 0.5, "squared": 1.0, "absolute": 0.0}
 
 

@@ -25,7 +25,7 @@ N_PROBES, DEPTH = 8, 4
 DIGEST = 4
 # Probes are so few that together they take no more than this.
 PROBE_BYTES = 1 << 28
-# Rows of another precision are converted in pieces of this size.
+# Rows of another precision are converted in tiles of this size.
 PIECE_BYTES = 1 << 24
 
 # Blocks of rows and the weight of each row; the rows come again at each call.
@@ -176,9 +176,9 @@ def in_memory(rows: Any, weights: Array) -> Blocks:
         return lambda: [(rows, weights)]
     starts = range(0, len(rows), max(1, PIECE_BYTES // (8 * rows.shape[1])))
 
-    def pieces() -> Iterator[tuple[Any, Array]]:
+    def tiles() -> Iterator[tuple[Any, Array]]:
         for start in starts:
             part = slice(start, start + starts.step)
             yield rows[part].astype(np.float64), weights[part]
 
-    return pieces
+    return tiles

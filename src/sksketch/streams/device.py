@@ -68,7 +68,7 @@ def _copied(
 
 
 class _Mover:
-    """Copies rows to a device, one stretch of rows behind the other."""
+    """Copies rows to a device, one part of rows behind the other."""
 
     def __init__(self, library: Any, place: Any, copies: Any) -> None:
         self._library, self._place, self._copies = library, place, copies

@@ -26,11 +26,11 @@ class Resolved(NamedTuple):
 
 
 class Missing:
-    """Deals with the NaN of consecutive pieces of rows, in one pass.
+    """Deals with the NaN of consecutive blocks of rows, in one pass.
 
     Under "mean" a missing value becomes the mean of the values above it in its column, and
-    of the first value in the same piece where there is none above. Sums run from row to row,
-    so that the cuts between pieces change nothing else.
+    of the first value in the same block where there is none above. Sums run from row to row,
+    so that the cuts between blocks change nothing else.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from typing import Any
 from sksketch.exceptions import Option, SourceError
 from sksketch.streams.blocks import Block
 from sksketch.streams.open import open_rows
-from sksketch.streams.source import RowSource, Stretch
+from sksketch.streams.source import FilePart, RowSource
 
 # A part has about this much as float64: the same parts whoever reads them, however many do.
 PART_BYTES = 64 * 2**20
@@ -37,7 +37,7 @@ class Part:
 
 
 def divide(source: RowSource, options: dict[str, Any]) -> list[Part]:
-    """Cut an open source into parts: a file, or stretches of a large one.
+    """Cut an open source into parts: files, or row ranges of a large one.
 
     Parameters
     ----------
@@ -58,34 +58,34 @@ def divide(source: RowSource, options: dict[str, Any]) -> list[Part]:
             "before",
         )
     division = source.division()
-    if not division.stretches:
+    if not division.parts:
         raise SourceError("the standard input can not be cut into parts; give files")
-    if len(division.stretches) == 1 and division.stretches[0].n_rows is None:
+    if len(division.parts) == 1 and division.parts[0].n_rows is None:
         raise SourceError(
             "one file of text can only be read from its start; give several files, or Parquet, "
             ".npy or Zarr, to read parts at once",
-            place=str(division.stretches[0].file),
+            place=str(division.parts[0].file),
         )
     opening = {**options, **division.options}
     most_rows = max(1, PART_BYTES // (8 * source.n_features))
-    by_file = groupby(division.stretches, key=lambda stretch: stretch.file)
+    by_file = groupby(division.parts, key=lambda part: part.file)
     return [part for file, found in by_file for part in _parts(file, found, opening, most_rows)]
 
 
 def _parts(
-    file: Path, stretches: Iterator[Stretch], options: dict[str, Any], most_rows: int
+    file: Path, parts: Iterator[FilePart], options: dict[str, Any], most_rows: int
 ) -> Iterator[Part]:
-    """Put stretches of a file together until they make a part."""
+    """Join row ranges of a file until they make a part."""
     # Whoever reads it may stand elsewhere.
     name = os.path.abspath(file)
     first, rows = 0, 0
-    for stretch in stretches:
-        if stretch.n_rows is None:
+    for part in parts:
+        if part.n_rows is None:
             yield Part(name, options)
             return
-        if rows and rows + stretch.n_rows > most_rows:
+        if rows and rows + part.n_rows > most_rows:
             yield Part(name, options, first, rows)
-            first, rows = stretch.first_row, 0
-        rows += stretch.n_rows
+            first, rows = part.first_row, 0
+        rows += part.n_rows
     if rows:
         yield Part(name, options, first, rows)

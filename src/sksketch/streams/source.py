@@ -20,11 +20,11 @@ from sksketch.streams.prefetch import read_ahead
 
 DIGEST_BYTES = 4 * 2**20
 
-# Says where the i-th row of a piece stands: "rows.csv, line 12".
+# Says where the i-th row of a raw stands: "rows.csv, line 12".
 Place = Callable[[int], str]
 
 
-class Piece(NamedTuple):
+class RawBlock(NamedTuple):
     """Rows as a reader gives them, with NaN where a value is missing."""
 
     X: Any
@@ -59,14 +59,14 @@ class Reader(Protocol):
     def ahead(self) -> int:
         """Pieces to make before they are asked for; 0 where reading takes no time."""
 
-    def read(self, start_row: int) -> Iterator[Piece]:
+    def read(self, start_row: int) -> Iterator[RawBlock]:
         """Give the rows after the first ``start_row``, or raise `StreamExhaustedError`."""
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that change when the rows change."""
 
 
-class Stretch(NamedTuple):
+class FilePart(NamedTuple):
     """Rows of one file that can be read without those before them; None is all to its end."""
 
     file: Path
@@ -77,7 +77,7 @@ class Stretch(NamedTuple):
 class Division(NamedTuple):
     """Where rows can be cut, and how to open each part as the whole was opened."""
 
-    stretches: list[Stretch]
+    parts: list[FilePart]
     options: dict[str, Any]
 
 
@@ -106,10 +106,10 @@ class _Between:
         self.feature_names, self.target_names = reader.feature_names, reader.target_names
         self.n_rows, self.ahead = stop - start, reader.ahead
 
-    def read(self, start_row: int) -> Iterator[Piece]:
+    def read(self, start_row: int) -> Iterator[RawBlock]:
         left = self.n_rows - start_row
         for X, y, place in self._whole.read(self._start + start_row):
-            yield Piece(X[:left], None if y is None else y[:left], place)
+            yield RawBlock(X[:left], None if y is None else y[:left], place)
             left -= X.shape[0]
             if left <= 0:
                 return
@@ -181,20 +181,20 @@ class RowSource:
         self.n_missing = self.n_dropped = 0
         again = self.missing not in ("error", UNCHECKED)
         resolved = self._resolved_ahead if self._in_background else self._resolved
-        pieces = self._reader.read(0 if again else start_row)
-        blocks = self._counted(resolved(pieces), start_row if again else 0)
+        raw_blocks = self._reader.read(0 if again else start_row)
+        blocks = self._counted(resolved(raw_blocks), start_row if again else 0)
         return blocks if self.batch_rows is None else reblock(blocks, self.batch_rows)
 
-    def _resolved(self, pieces: Iterator[Piece]) -> Iterator[Resolved]:
+    def _resolved(self, raw_blocks: Iterator[RawBlock]) -> Iterator[Resolved]:
         """Deal with missing values."""
         missing = Missing(self.missing, self.feature_names, self.target_names)
-        for piece in pieces:
-            yield missing.resolve(*piece)
+        for raw in raw_blocks:
+            yield missing.resolve(*raw)
 
-    def _resolved_ahead(self, pieces: Iterator[Piece]) -> Iterator[Resolved]:
-        """Deal with missing values while the next pieces are read."""
+    def _resolved_ahead(self, raw_blocks: Iterator[RawBlock]) -> Iterator[Resolved]:
+        """Deal with missing values while the next blocks are read."""
         # Closed at once: whoever keeps an error would keep the thread as well.
-        with closing(read_ahead(pieces, self._reader.ahead)) as ahead:
+        with closing(read_ahead(raw_blocks, self._reader.ahead)) as ahead:
             yield from self._resolved(ahead)
 
     def _counted(self, resolved: Iterator[Resolved], n_skip: int) -> Iterator[Block]:
@@ -251,24 +251,24 @@ class RowSource:
         return f"<RowSource of {kind}: {rows} rows, {self.n_features:,} columns>"
 
 
-def skip_rows(pieces: Iterator[Piece], n_skip: int) -> Iterator[Piece]:
-    """Leave out the first rows of pieces that can only be read from the start."""
-    for X, y, place in pieces:
+def skip_rows(raw_blocks: Iterator[RawBlock], n_skip: int) -> Iterator[RawBlock]:
+    """Leave out the first rows of blocks that can only be read from the start."""
+    for X, y, place in raw_blocks:
         if n_skip >= X.shape[0]:
             n_skip -= X.shape[0]
             continue
-        yield cut_piece(Piece(X, y, place), n_skip)
+        yield cut_block(RawBlock(X, y, place), n_skip)
         n_skip = 0
     if n_skip:
         raise SourceError(f"the source ended {n_skip} rows before the row to go on from")
 
 
-def cut_piece(piece: Piece, start: int) -> Piece:
-    """Leave out the first ``start`` rows of one piece."""
+def cut_block(raw: RawBlock, start: int) -> RawBlock:
+    """Leave out the first ``start`` rows of one raw."""
     if not start:
-        return piece
-    X, y, place = piece
-    return Piece(X[start:], None if y is None else y[start:], lambda i: place(start + i))
+        return raw
+    X, y, place = raw
+    return RawBlock(X[start:], None if y is None else y[start:], lambda i: place(start + i))
 
 
 def digest(*arrays: Array) -> str:

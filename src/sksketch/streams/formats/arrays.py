@@ -19,8 +19,8 @@ from sksketch.streams.files import blamed, fingerprint
 from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import (
     Division,
-    Piece,
-    Stretch,
+    FilePart,
+    RawBlock,
     digest,
     is_sparse,
     skip_rows,
@@ -82,7 +82,7 @@ class ArrayReader:
         self.n_targets = _n_targets(self._source.y, self._selection)
         self.target_names = names
 
-    def read(self, start_row: int) -> Iterator[Piece]:
+    def read(self, start_row: int) -> Iterator[RawBlock]:
         """Give the rows after the first ``start_row``."""
         source = self._source
         for start in range(start_row, source.n_rows, source.batch_rows):
@@ -92,7 +92,7 @@ class ArrayReader:
             def place(i: int, start: int = start) -> str:
                 return f"the {self._kind}, row {start + i}"
 
-            yield Piece(*self._selection.apply(source.X[start:stop], y), place)
+            yield RawBlock(*self._selection.apply(source.X[start:stop], y), place)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the shape and type of the rows, and a digest of some."""
@@ -132,7 +132,7 @@ class NpyReader:
         self.n_features = self._selection.n_features
         self.n_targets = _n_targets(self._y, self._selection)
 
-    def read(self, start_row: int) -> Iterator[Piece]:
+    def read(self, start_row: int) -> Iterator[RawBlock]:
         """Give the rows after the first ``start_row``."""
         first = 0
         for file, size in zip(self._files, self._sizes, strict=True):
@@ -146,7 +146,7 @@ class NpyReader:
                 def place(i: int, file: Path = file, start: int = start) -> str:
                     return f"{file}, row {start + i}"
 
-                yield Piece(*self._selection.apply(X, y), place)
+                yield RawBlock(*self._selection.apply(X, y), place)
             first += size
 
     def division(self) -> Division:
@@ -156,7 +156,7 @@ class NpyReader:
         step = max(1, BLOCK_BYTES // (8 * max(1, self._selection.n_features)))
         return Division(
             [
-                Stretch(file, start, min(step, size - start))
+                FilePart(file, start, min(step, size - start))
                 for file, size in zip(self._files, self._sizes, strict=True)
                 for start in range(0, size, step)
             ],
@@ -248,17 +248,17 @@ class BlocksReader:
         self.n_features = self._selection.n_features
         self.n_targets = len(self._selection.targets) or getattr(self._source, "n_targets", 0)
 
-    def read(self, start_row: int) -> Iterator[Piece]:
+    def read(self, start_row: int) -> Iterator[RawBlock]:
         """Give the rows after the first ``start_row``, which are consumed."""
-        return skip_rows(self._pieces(self._source.blocks()), start_row)
+        return skip_rows(self._raw_blocks(self._source.blocks()), start_row)
 
-    def _pieces(self, blocks: Iterator[Any]) -> Iterator[Piece]:
+    def _raw_blocks(self, blocks: Iterator[Any]) -> Iterator[RawBlock]:
         for number, (X, y) in enumerate(blocks):
 
             def place(i: int, number: int = number) -> str:
                 return f"block {number} of the iterable, row {i} of it"
 
-            yield Piece(*self._selection.apply(X, y), place)
+            yield RawBlock(*self._selection.apply(X, y), place)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return nothing to tell one iterable from another."""

@@ -11,7 +11,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.columns import XY, Choice, Field, Layout
-from sksketch.streams.source import Piece, Place, digest, skip_rows
+from sksketch.streams.source import Place, RawBlock, digest, skip_rows
 
 
 def load_pyarrow() -> Any:
@@ -134,19 +134,19 @@ class ArrowReader:
         self.target_names = self._layout.target_names
         self.n_rows = None if self._once else source.num_rows
 
-    def read(self, start_row: int) -> Iterator[Piece]:
+    def read(self, start_row: int) -> Iterator[RawBlock]:
         """Give the rows after the first ``start_row``; those of a reader only once."""
         if not self._once:
-            return self._pieces(self._source.slice(start_row), start_row)
+            return self._raw_blocks(self._source.slice(start_row), start_row)
         if self._source is None:
             raise StreamExhaustedError(
                 "an Arrow record batch reader can be read only once, and it has been read; "
                 "open a new one"
             )
         source, self._source = self._source, None
-        return skip_rows(self._pieces(source, 0), start_row)
+        return skip_rows(self._raw_blocks(source, 0), start_row)
 
-    def _pieces(self, source: Any, first: int) -> Iterator[Piece]:
+    def _raw_blocks(self, source: Any, first: int) -> Iterator[RawBlock]:
         layout = self._layout
         chosen = source if self._once else source.select(layout.reads)
         for batch in chosen if self._once else chosen.to_batches(layout.block_rows):
@@ -157,15 +157,15 @@ class ArrowReader:
                 def place(i: int, first: int = first) -> str:
                     return f"the Arrow table, row {first + i}"
 
-                yield Piece(*batch_rows(part, layout, place), place)
+                yield RawBlock(*batch_rows(part, layout, place), place)
                 first += part.num_rows
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the rows of the table and the digest of its ends."""
         if self._once:
             return {"kind": "arrow reader"}
-        ends = [next(self._pieces(self._source.slice(k, 64), k), None) for k in self._ends()]
-        parts = [part for piece in ends if piece for part in piece[:2] if part is not None]
+        ends = [next(self._raw_blocks(self._source.slice(k, 64), k), None) for k in self._ends()]
+        parts = [part for raw in ends if raw for part in raw[:2] if part is not None]
         return {"kind": "arrow", "n_rows": self.n_rows, "digest": digest(*parts)}
 
     def _ends(self) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from sksketch.streams.files import (
 )
 from sksketch.streams.formats.arrow import as_field, batch_rows, load_pyarrow
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Division, Piece, Stretch, skip_rows
+from sksketch.streams.source import Division, FilePart, RawBlock, skip_rows
 
 # Bytes that are no UTF-8 are kept as they are, to be refused where they would be a name.
 NOT_UTF8 = "surrogateescape"
@@ -66,7 +66,7 @@ class CsvReader:
         self.target_names = self._layout.target_names
         self.n_rows = None
 
-    def read(self, start_row: int) -> Iterator[Piece]:
+    def read(self, start_row: int) -> Iterator[RawBlock]:
         """Give the rows after the first ``start_row``, by reading from the start."""
         if self._files is not None:
             # What was looked at when it was opened is read again.
@@ -77,11 +77,11 @@ class CsvReader:
         blocks, self._blocks = self._blocks, None
         return skip_rows(self._from_input(blocks), start_row)
 
-    def _from_input(self, blocks: Iterator[TextBlock]) -> Iterator[Piece]:
-        yield from self._pieces([self._pending], None, self._names)
-        yield from self._pieces(blocks, None, self._names)
+    def _from_input(self, blocks: Iterator[TextBlock]) -> Iterator[RawBlock]:
+        yield from self._raw_blocks([self._pending], None, self._names)
+        yield from self._raw_blocks(blocks, None, self._names)
 
-    def _from_files(self, files: list[Path]) -> Iterator[Piece]:
+    def _from_files(self, files: list[Path]) -> Iterator[RawBlock]:
         for file in files:
             blocks = text_blocks(file, quotes=True)
             block = next(blocks, None)
@@ -95,10 +95,10 @@ class CsvReader:
                     f"{file}, line 1: there is no column {lost[0]!r}, which {files[0]} has; give "
                     "files of the same columns"
                 )
-            yield from self._pieces([block], file, names)
-            yield from self._pieces(blocks, file, names)
+            yield from self._raw_blocks([block], file, names)
+            yield from self._raw_blocks(blocks, file, names)
 
-    def _pieces(self, blocks: Any, file: Path | None, names: list[str]) -> Iterator[Piece]:
+    def _raw_blocks(self, blocks: Any, file: Path | None, names: list[str]) -> Iterator[RawBlock]:
         layout = self._layout
         for block in blocks:
             table = self._parse(block, file, names)
@@ -112,7 +112,7 @@ class CsvReader:
                 return f"{name_of(file)}, {about} {first + i}"
 
             for part in table.combine_chunks().to_batches():
-                yield Piece(*batch_rows(part, layout, place), place)
+                yield RawBlock(*batch_rows(part, layout, place), place)
 
     def _parse(self, block: TextBlock, file: Path | None, names: list[str]) -> Any:
         pa = load_pyarrow()
@@ -243,7 +243,7 @@ class CsvReader:
     def division(self) -> Division:
         """Return whole files."""
         options = {"header": self._header, "delimiter": self._delimiter, **self._layout.pinned()}
-        return Division([Stretch(file, 0, None) for file in self._files or []], options)
+        return Division([FilePart(file, 0, None) for file in self._files or []], options)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""

@@ -12,7 +12,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.columns import Choice, Field, Layout
-from sksketch.streams.source import Piece, Place, digest, skip_rows
+from sksketch.streams.source import Place, RawBlock, digest, skip_rows
 
 
 def as_frame(table: Any) -> nw.DataFrame[Any] | None:
@@ -45,7 +45,7 @@ class FrameReader:
         self.feature_names = self._layout.feature_names
         self.target_names = self._layout.target_names
 
-    def read(self, start_row: int) -> Iterator[Piece]:
+    def read(self, start_row: int) -> Iterator[RawBlock]:
         """Give the rows after the first ``start_row``; those of an iterable only once."""
         if self._frames is None:
             raise StreamExhaustedError(
@@ -55,10 +55,10 @@ class FrameReader:
         frames = self._frames
         if self._once:
             self._frames = None
-            return skip_rows(self._pieces(frames, 0), start_row)
-        return self._pieces(frames, start_row)
+            return skip_rows(self._raw_blocks(frames, 0), start_row)
+        return self._raw_blocks(frames, start_row)
 
-    def _pieces(self, frames: Iterable[Any], start_row: int) -> Iterator[Piece]:
+    def _raw_blocks(self, frames: Iterable[Any], start_row: int) -> Iterator[RawBlock]:
         step = self._layout.block_rows
         for number, item in enumerate(frames):
             frame = _as_frame_of_iterable(item, number) if self._once else item
@@ -73,7 +73,7 @@ class FrameReader:
                 columns = self._columns(part, place)
                 n_features = len(columns) - self.n_targets
                 rows = self._layout.assemble(columns[:n_features], columns[n_features:])
-                yield Piece(*rows, place)
+                yield RawBlock(*rows, place)
 
     def _select(self, frame: nw.DataFrame[Any], where: str) -> nw.DataFrame[Any]:
         lost = [name for name in self._names if name not in frame.columns]
@@ -100,8 +100,10 @@ class FrameReader:
         if self._once:
             return {"kind": "iterable of frames"}
         n_rows = int(self.n_rows or 0)
-        ends = (next(self._pieces(self._frames or [], k), None) for k in (0, max(0, n_rows - 64)))
-        parts = [part for piece in ends if piece for part in piece[:2] if part is not None]
+        ends = (
+            next(self._raw_blocks(self._frames or [], k), None) for k in (0, max(0, n_rows - 64))
+        )
+        parts = [part for raw in ends if raw for part in raw[:2] if part is not None]
         return {"kind": "frame", "n_rows": n_rows, "digest": digest(*parts)}
 
 

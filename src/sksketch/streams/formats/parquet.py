@@ -13,9 +13,9 @@ from sksketch.streams.columns import TABLE_BYTES, XY, Choice, Layout
 from sksketch.streams.files import fingerprint
 from sksketch.streams.formats.arrow import as_field, batch_rows, load_pyarrow
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Division, Piece, Place, Stretch, cut_piece
+from sksketch.streams.source import Division, FilePart, Place, RawBlock, cut_block
 
-# Column chunks are read through buffers of this size, or a whole row group would be held.
+# Columns of a row group are read through buffers of this size, or a whole row group would be held.
 BUFFER_BYTES = 2**15
 # Row groups up to this size are decoded whole, a few columns at a time that stay in the caches,
 # which is fastest. Larger ones are decoded block by block with all columns side by side, which
@@ -29,7 +29,7 @@ CACHED_BYTES = 2 * 2**20
 PAGE_BYTES = 2**18
 
 
-class _Stretch(NamedTuple):
+class _Groups(NamedTuple):
     """Consecutive row groups of a file that are decoded together."""
 
     file: Path
@@ -45,7 +45,7 @@ class ParquetReader:
         self._files = files
         # What decoding side by side takes, once there is little memory.
         self._spared: int | None = None
-        self._stretches: list[_Stretch] = []
+        self._parts: list[_Groups] = []
         self.n_rows = 0
         for number, file in enumerate(files):
             with _explained(file):
@@ -66,9 +66,9 @@ class ParquetReader:
             self._add(
                 file, [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
             )
-        # The next stretch is decoded while one is used. Fewer blocks ahead than a stretch has, or
+        # The next part is decoded while one is used. Fewer blocks ahead than a part has, or
         # three of them would be in memory.
-        longest = max((s.n_rows for s in self._stretches), default=0)
+        longest = max((s.n_rows for s in self._parts), default=0)
         longest = min(longest, WHOLE_BYTES // self._row_bytes)
         self.ahead = max(BLOCKS_AHEAD, longest // self._layout.block_rows - 1)
         self.n_features, self.n_targets = self._layout.n_features, self._layout.n_targets
@@ -94,24 +94,24 @@ class ParquetReader:
         for group, size in enumerate(sizes):
             rows += size
             if rows >= self._layout.block_rows or group == len(sizes) - 1:
-                self._stretches.append(_Stretch(file, range(start, group + 1), self.n_rows, rows))
+                self._parts.append(_Groups(file, range(start, group + 1), self.n_rows, rows))
                 self.n_rows += rows
                 start, rows = group + 1, 0
 
-    def read(self, start_row: int) -> Iterator[Piece]:
+    def read(self, start_row: int) -> Iterator[RawBlock]:
         """Give the rows after the first ``start_row``; row groups before it are not decoded."""
-        left = [s for s in self._stretches if s.first_row + s.n_rows > start_row]
-        for stretch in left:
-            first = stretch.first_row
-            for piece in self._decoded(stretch):
+        left = [s for s in self._parts if s.first_row + s.n_rows > start_row]
+        for part in left:
+            first = part.first_row
+            for raw in self._decoded(part):
                 skip = start_row - first
-                first += len(piece.X)
-                if skip < len(piece.X):
-                    yield cut_piece(piece, max(0, skip))
+                first += len(raw.X)
+                if skip < len(raw.X):
+                    yield cut_block(raw, max(0, skip))
 
-    def _decoded(self, stretch: _Stretch) -> Iterator[Piece]:
-        """Give the rows of a stretch, block by block."""
-        file, groups, *_ = stretch
+    def _decoded(self, part: _Groups) -> Iterator[RawBlock]:
+        """Give the rows of a part, block by block."""
+        file, groups, *_ = part
         several = len(groups) > 1
         label = f"row groups {groups[0]} to {groups[-1]}" if several else f"row group {groups[0]}"
         given = 0
@@ -122,15 +122,15 @@ class ParquetReader:
         with _explained(file, label):
             opened = _open(file)
             whole = self._is_better_whole(opened, groups)
-        decoded = (self._by_columns if whole else self._side_by_side)(opened, stretch, label)
+        decoded = (self._by_columns if whole else self._side_by_side)(opened, part, label)
         for X, y in decoded:
-            yield Piece(X, y, partial(_shifted, place, given))
+            yield RawBlock(X, y, partial(_shifted, place, given))
             given += len(X)
             # The next ones are decoded before the loop lets go of these.
             del X, y
-        if given != stretch.n_rows:
+        if given != part.n_rows:
             raise SourceError(
-                f"{file}, {label}: {given} rows were found where {stretch.n_rows} are declared; "
+                f"{file}, {label}: {given} rows were found where {part.n_rows} are declared; "
                 "write the file again"
             )
 
@@ -158,7 +158,7 @@ class ParquetReader:
 
     def spare(self) -> int:
         """Read with as little memory as possible; return what that takes beside some blocks."""
-        longest = max(self._stretches, key=lambda stretch: stretch.n_rows, default=None)
+        longest = max(self._parts, key=lambda part: part.n_rows, default=None)
         if longest is None:
             return 0
         with _explained(longest.file):
@@ -167,19 +167,19 @@ class ParquetReader:
         self.ahead = BLOCKS_AHEAD
         return min(self._spared, WHOLE_COPIES * longest.n_rows * self._row_bytes)
 
-    def _side_by_side(self, opened: Any, stretch: _Stretch, label: str) -> Iterator[XY]:
+    def _side_by_side(self, opened: Any, part: _Groups, label: str) -> Iterator[XY]:
         """Decode all columns of a block, then the next block."""
         done = 0
 
         def place(i: int) -> str:
-            return f"{stretch.file}, {label}, row {done + i} of it"
+            return f"{part.file}, {label}, row {done + i} of it"
 
-        with _explained(stretch.file, label):
+        with _explained(part.file, label):
             batches = opened.iter_batches(
-                self._layout.block_rows, row_groups=list(stretch.groups), columns=self._names
+                self._layout.block_rows, row_groups=list(part.groups), columns=self._names
             )
         while True:
-            with _explained(stretch.file, label):
+            with _explained(part.file, label):
                 batch = next(batches, None)
             if batch is None:
                 return
@@ -187,22 +187,20 @@ class ParquetReader:
             yield batch_rows(batch.select(self._names), self._layout, place)
             done += batch.num_rows
 
-    def _by_columns(self, opened: Any, stretch: _Stretch, label: str) -> Iterator[XY]:
-        """Decode all rows of the stretch, a few columns at a time."""
+    def _by_columns(self, opened: Any, part: _Groups, label: str) -> Iterator[XY]:
+        """Decode all rows of the part, a few columns at a time."""
         columns: list[Any] = []
 
         def place(i: int) -> str:
-            return f"{stretch.file}, {label}, row {i} of it"
+            return f"{part.file}, {label}, row {i} of it"
 
         row_bytes = max(1, self._row_bytes // len(self._names))
-        step = max(1, CACHED_BYTES // (row_bytes * max(1, stretch.n_rows)))
+        step = max(1, CACHED_BYTES // (row_bytes * max(1, part.n_rows)))
         for start in range(0, len(self._names), step):
             names = self._names[start : start + step]
-            with _explained(stretch.file, label):
+            with _explained(part.file, label):
                 # One thread, ours: more of them would each keep memory of their own.
-                table = opened.read_row_groups(
-                    list(stretch.groups), columns=names, use_threads=False
-                )
+                table = opened.read_row_groups(list(part.groups), columns=names, use_threads=False)
                 (batch,) = table.select(names).combine_chunks().to_batches()
             columns += batch.columns
         batch = load_pyarrow().RecordBatch.from_arrays(columns, self._names)
@@ -213,11 +211,11 @@ class ParquetReader:
     def division(self) -> Division:
         """Return the row groups."""
         top: dict[Path, int] = {}
-        stretches = []
-        for stretch in self._stretches:
-            first = stretch.first_row - top.setdefault(stretch.file, stretch.first_row)
-            stretches.append(Stretch(stretch.file, first, stretch.n_rows))
-        return Division(stretches, self._layout.pinned())
+        parts = []
+        for part in self._parts:
+            first = part.first_row - top.setdefault(part.file, part.first_row)
+            parts.append(FilePart(part.file, first, part.n_rows))
+        return Division(parts, self._layout.pinned())
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""
@@ -234,13 +232,13 @@ def _shifted(place: Place, by: int, i: int) -> str:
     return place(by + i)
 
 
-def _bytes_to_decode(chunk: Any) -> int:
-    """Return about what Arrow holds while it decodes one column chunk piece by piece."""
-    size = chunk.total_uncompressed_size
+def _bytes_to_decode(column: Any) -> int:
+    """Return about what Arrow holds while it decodes one column step by step."""
+    size = column.total_uncompressed_size
     dictionary = 0
-    if chunk.dictionary_page_offset is not None:
-        packed = chunk.data_page_offset - chunk.dictionary_page_offset
-        dictionary = packed * size // max(1, chunk.total_compressed_size)
+    if column.dictionary_page_offset is not None:
+        packed = column.data_page_offset - column.dictionary_page_offset
+        dictionary = packed * size // max(1, column.total_compressed_size)
     return int(min(size, PAGE_BYTES) + 2 * dictionary)
 
 

@@ -23,7 +23,7 @@ from sksketch.streams.files import (
     text_blocks,
 )
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Division, Piece, Stretch, skip_rows
+from sksketch.streams.source import Division, FilePart, RawBlock, skip_rows
 
 COMPLAINTS = {
     2: "the label {!r} is not a number",
@@ -101,25 +101,27 @@ class SvmlightReader:
             n_rows += len(parsed.labels)
         return largest, smallest, n_rows
 
-    def read(self, start_row: int) -> Iterator[Piece]:
+    def read(self, start_row: int) -> Iterator[RawBlock]:
         """Give the rows after the first ``start_row``, by reading from the start."""
         if self._files is not None:
             self._blocks = self._first = None
             files = self._files
-            pieces = (p for file in files for p in self._pieces(text_blocks(file), file))
-            return skip_rows(pieces, start_row)
+            raw_blocks = (p for file in files for p in self._raw_blocks(text_blocks(file), file))
+            return skip_rows(raw_blocks, start_row)
         if self._blocks is None:
             raise StreamExhaustedError(INPUT_IS_READ)
         blocks, first = self._blocks, self._first
         self._blocks = self._first = None
         return skip_rows(self._from_input(first, blocks), start_row)
 
-    def _from_input(self, first: TextBlock | None, blocks: Iterator[TextBlock]) -> Iterator[Piece]:
+    def _from_input(
+        self, first: TextBlock | None, blocks: Iterator[TextBlock]
+    ) -> Iterator[RawBlock]:
         if first is not None:
-            yield from self._pieces([first], None)
-        yield from self._pieces(blocks, None)
+            yield from self._raw_blocks([first], None)
+        yield from self._raw_blocks(blocks, None)
 
-    def _pieces(self, blocks: Any, file: Path | None) -> Iterator[Piece]:
+    def _raw_blocks(self, blocks: Any, file: Path | None) -> Iterator[RawBlock]:
         for block in blocks:
             labels, indptr, indices, data = parse(block, file)
 
@@ -133,7 +135,7 @@ class SvmlightReader:
                 self._refuse(place(row), int(indices[wrong]) + self._base)
             shape = (len(labels), self.n_features)
             X = sp.csr_array((data.astype(self._dtype, copy=False), indices, indptr), shape=shape)
-            yield Piece(X, labels if self.n_targets else None, place)
+            yield RawBlock(X, labels if self.n_targets else None, place)
 
     def _refuse(self, where: str, index: int) -> None:
         if index < self._base:
@@ -151,7 +153,7 @@ class SvmlightReader:
     def division(self) -> Division:
         """Return whole files."""
         options = {"n_features": self.n_features, "zero_based": not self._base}
-        return Division([Stretch(file, 0, None) for file in self._files or []], options)
+        return Division([FilePart(file, 0, None) for file in self._files or []], options)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""

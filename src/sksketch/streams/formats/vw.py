@@ -25,7 +25,7 @@ from sksketch.streams.files import (
     text_blocks,
 )
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Division, Piece, Stretch, skip_rows
+from sksketch.streams.source import Division, FilePart, RawBlock, skip_rows
 
 # As many as Vowpal Wabbit has unless it is told otherwise.
 N_FEATURES = 2**18
@@ -81,17 +81,19 @@ class VwReader:
             self._blocks = blocks if first is None else chain([first], blocks)
         self._dtype = np.dtype(np.float64 if choice.dtype is None else choice.dtype)
 
-    def read(self, start_row: int) -> Iterator[Piece]:
+    def read(self, start_row: int) -> Iterator[RawBlock]:
         """Give the rows after the first ``start_row``, by reading from the start."""
         if self._files is not None:
-            pieces = (p for file in self._files for p in self._pieces(text_blocks(file), file))
-            return skip_rows(pieces, start_row)
+            raw_blocks = (
+                p for file in self._files for p in self._raw_blocks(text_blocks(file), file)
+            )
+            return skip_rows(raw_blocks, start_row)
         if self._blocks is None:
             raise StreamExhaustedError(INPUT_IS_READ)
         blocks, self._blocks = self._blocks, None
-        return skip_rows(self._pieces(blocks, None), start_row)
+        return skip_rows(self._raw_blocks(blocks, None), start_row)
 
-    def _pieces(self, blocks: Iterator[TextBlock], file: Path | None) -> Iterator[Piece]:
+    def _raw_blocks(self, blocks: Iterator[TextBlock], file: Path | None) -> Iterator[RawBlock]:
         for block in blocks:
             labels, indptr, indices, data = parse(block, self.n_features, file)
 
@@ -101,12 +103,12 @@ class VwReader:
             shape = (len(labels), self.n_features)
             X = sp.csr_array((data.astype(self._dtype, copy=False), indices, indptr), shape=shape)
             X.sum_duplicates()
-            yield Piece(X, labels if self.n_targets else None, place)
+            yield RawBlock(X, labels if self.n_targets else None, place)
 
     def division(self) -> Division:
         """Return whole files."""
-        stretches = [Stretch(file, 0, None) for file in self._files or []]
-        return Division(stretches, {"n_features": self.n_features})
+        parts = [FilePart(file, 0, None) for file in self._files or []]
+        return Division(parts, {"n_features": self.n_features})
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the files."""

@@ -17,7 +17,7 @@ from sksketch.streams.columns import Choice
 from sksketch.streams.files import blamed, fingerprint
 from sksketch.streams.formats.arrays import Selection
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.source import Division, Piece, Stretch, digest
+from sksketch.streams.source import Division, FilePart, RawBlock, digest
 
 SPARSE_MEMBERS = ("data", "indices", "indptr")
 
@@ -123,7 +123,7 @@ class ZarrReader:
             )
         return np.asarray(values[:])
 
-    def read(self, start_row: int) -> Iterator[Piece]:
+    def read(self, start_row: int) -> Iterator[RawBlock]:
         """Give the rows after the first ``start_row``."""
         step = self._step()
         start = start_row
@@ -137,7 +137,7 @@ class ZarrReader:
             def place(i: int, start: int = start) -> str:
                 return f"{self._where}, row {start + i}"
 
-            yield Piece(*self._selection.apply(X, y), place)
+            yield RawBlock(*self._selection.apply(X, y), place)
             start = stop
 
     def _step(self) -> int:
@@ -171,7 +171,7 @@ class ZarrReader:
             raise SourceError("an open Zarr store can not be sent to others; give its path")
         step = self._step()
         starts = range(0, self.n_rows, step)
-        cuts = [Stretch(self._path, start, min(step, self.n_rows - start)) for start in starts]
+        cuts = [FilePart(self._path, start, min(step, self.n_rows - start)) for start in starts]
         return Division(cuts, {})
 
     def fingerprint(self) -> dict[str, Any]:
@@ -181,8 +181,8 @@ class ZarrReader:
             files = sorted(p for p in self._path.rglob("*") if p.is_file())
             known = fingerprint(files[:: max(1, len(files) // 64)])
             return {**facts, "n_files": len(files), "files": known}
-        piece = next(self.read(max(0, self.n_rows - 1)), None)
-        X: Any = np.zeros(0) if piece is None else piece.X
+        raw = next(self.read(max(0, self.n_rows - 1)), None)
+        X: Any = np.zeros(0) if raw is None else raw.X
         return {**facts, "digest": digest(X.data if sp.issparse(X) else X)}
 
 
