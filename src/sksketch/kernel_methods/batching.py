@@ -11,13 +11,13 @@ from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.state.rows import pack_rows, unpack_rows
 
 
-class Waiting:
+class BatchQueue:
     """Blocks of rows in, batches of an exact size out; several arrays go side by side.
 
     Examples
     --------
     >>> import numpy as np
-    >>> waiting = Waiting()
+    >>> waiting = BatchQueue()
     >>> waiting.add(np.arange(3)[:, None])
     >>> waiting.add(np.arange(3, 5)[:, None])
     >>> waiting.take(4)[0].ravel(), len(waiting)
@@ -65,14 +65,14 @@ class Waiting:
         return found
 
     @classmethod
-    def of_rows(cls, *arrays: Any) -> Waiting:
+    def of_rows(cls, *arrays: Any) -> BatchQueue:
         """Return one in which these rows wait."""
         waiting = cls()
         waiting.add(*arrays)
         return waiting
 
     @classmethod
-    def of(cls, arrays: dict[str, Array]) -> Waiting:
+    def of(cls, arrays: dict[str, Array]) -> BatchQueue:
         """Build it again from what `arrays` gave."""
         waiting = cls()
         views: dict[int, dict[str, Array]] = {}

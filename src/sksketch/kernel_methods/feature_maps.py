@@ -15,18 +15,18 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import dtype_name, like, on_device, to_numpy, zeros
-from sksketch.kernel_methods.batching import Waiting, copied
+from sksketch.kernel_methods.batching import BatchQueue, copied
 from sksketch.kernel_methods.feature_sampling import Columns, draw, feature_values
 from sksketch.kernel_methods.kernels import Kernel
 from sksketch.state.persistence import State
 
-# So many columns are computed at a time, for rows that make `CHUNK_BYTES` of them.
-CHUNK_COLUMNS = 1024
-CHUNK_BYTES = 1 << 23
+# So many columns are computed at a time, for rows that make `BLOCK_BYTES` of them.
+BLOCK_COLUMNS = 1024
+BLOCK_BYTES = 1 << 23
 DEVICE_COLUMNS = 1 << 15
 
 
-class Piece(NamedTuple):
+class FeatureBlock(NamedTuple):
     """The features ``values`` of some ``rows``; their ``columns`` come in an order of their own."""
 
     rows: slice
@@ -35,39 +35,39 @@ class Piece(NamedTuple):
 
 
 class FeatureMap(ABC):
-    """Columns Phi(x) with k(x, y) ~ Phi(x) . Phi(y) / n_columns, a stretch at a time."""
+    """Columns Phi(x) with k(x, y) ~ Phi(x) . Phi(y) / n_columns, a range of them at a time."""
 
     kernel: Kernel
     n_columns: int
-    # A stretch begins and ends at a multiple of it, or at the end of all columns.
+    # A range begins and ends at a multiple of it, or at the end of all columns.
     unit: int
-    # Columns of the longest stretch that is computed at once.
-    stretch: int
+    # Columns that are computed at once at most.
+    most_columns: int
 
     @abstractmethod
     def parameters(self, start: int, stop: int, X: Any) -> tuple[Any, Any]:
-        """Return the order of a stretch of columns, and what they are computed from."""
+        """Return the order of a range of columns, and what they are computed from."""
 
     @abstractmethod
     def values(self, start: int, stop: int, parameters: Any, X: Any) -> Any:
-        """Return a stretch of columns for some rows, in that order."""
+        """Return a range of columns for some rows, in that order."""
 
     @abstractmethod
     def state(self) -> State:
         """Return all it is as plain data; `load_features` builds it again."""
 
-    def pieces(self, X: Any, start: int = 0, stop: int | None = None) -> Iterator[Piece]:
-        """Yield the features of rows ``X``, a stretch of columns after the other."""
+    def blocks(self, X: Any, start: int = 0, stop: int | None = None) -> Iterator[FeatureBlock]:
+        """Yield the features of rows ``X``, one range of columns after the other."""
         stop = self.n_columns if stop is None else stop
         # A device is faster at one large product than at several.
-        stretch = max(self.stretch, DEVICE_COLUMNS) if self._long(X) else self.stretch
-        for begin in range(start, stop, stretch):
-            end = min(begin + stretch, stop)
+        step = max(self.most_columns, DEVICE_COLUMNS) if self._long(X) else self.most_columns
+        for begin in range(start, stop, step):
+            end = min(begin + step, stop)
             columns, parameters = self.parameters(begin, end, X)
-            n_rows = X.shape[0] if on_device(X) else max(64, CHUNK_BYTES // (8 * (end - begin)))
+            n_rows = X.shape[0] if on_device(X) else max(64, BLOCK_BYTES // (8 * (end - begin)))
             for first in range(0, X.shape[0], n_rows):
                 rows = slice(first, min(first + n_rows, X.shape[0]))
-                yield Piece(rows, columns, self.values(begin, end, parameters, X[rows]))
+                yield FeatureBlock(rows, columns, self.values(begin, end, parameters, X[rows]))
 
     def _long(self, X: Any) -> bool:
         return self.unit <= 2 and on_device(X)
@@ -79,7 +79,7 @@ class FeatureMap(ABC):
         """
         a = like(coefficients, X, dtype_name(X))
         H = zeros((X.shape[0], a.shape[1]), X)
-        for rows, columns, values in self.pieces(X, 0, a.shape[0]):
+        for rows, columns, values in self.blocks(X, 0, a.shape[0]):
             H[rows] += values @ a[columns]
         return H
 
@@ -90,9 +90,9 @@ class FeatureMap(ABC):
         return Z
 
     def columns(self, X: Any, start: int, stop: int) -> Any:
-        """Return a stretch of the columns, in their own order."""
+        """Return a range of columns, in their own order."""
         F = zeros((X.shape[0], stop - start), X, dtype_name(X))
-        for rows, columns, values in self.pieces(X, start, stop):
+        for rows, columns, values in self.blocks(X, start, stop):
             F[rows, columns - start] = values
         return F
 
@@ -131,7 +131,7 @@ class RandomFeatureMap(FeatureMap):
         n_columns: int,
         seed: int,
         *,
-        block_columns: int = CHUNK_COLUMNS,
+        block_columns: int = BLOCK_COLUMNS,
         pairs: bool = True,
         cached: bool = False,
     ) -> None:
@@ -144,7 +144,7 @@ class RandomFeatureMap(FeatureMap):
         # The features of a polynomial are drawn together, those of waves in pairs.
         whole = kernel.name == "polynomial"
         self.unit = self.block_columns if whole else 1 + self.pairs
-        self.stretch = self.block_columns if whole else CHUNK_COLUMNS
+        self.most_columns = self.block_columns if whole else BLOCK_COLUMNS
         self._kept: dict[Any, Any] | None = {} if cached else None
 
     def parameters(self, start: int, stop: int, X: Any) -> tuple[Any, Any]:
@@ -165,7 +165,7 @@ class RandomFeatureMap(FeatureMap):
         return found
 
     def values(self, start: int, stop: int, parameters: Any, X: Any) -> Any:
-        """Return a stretch of columns for some rows, in their order."""
+        """Return a range of columns for some rows, in their order."""
         return feature_values(self.kernel, self._columns(start, stop), parameters, X)
 
     def state(self) -> State:
@@ -211,7 +211,7 @@ class NystromMap(FeatureMap):
         if not keep.any():
             raise ValueError("the kernel is zero on all landmarks; scale the rows or name others")
         self.whitening: Array = vectors[:, keep] / np.sqrt(eigenvalues[keep])
-        self.n_columns = self.unit = self.stretch = self.whitening.shape[1]
+        self.n_columns = self.unit = self.most_columns = self.whitening.shape[1]
 
     def parameters(self, start: int, stop: int, X: Any) -> tuple[Any, Any]:
         """Return landmarks and whitening, in the precision and on the device of X."""
@@ -232,14 +232,14 @@ class NystromMap(FeatureMap):
         Z, _ = self.parameters(0, self.n_columns, X)[1]
         weights = like(self.whitening @ a * self.n_columns**0.5, X, dtype_name(X))
         H = zeros((X.shape[0], a.shape[1]), X)
-        step = X.shape[0] if on_device(X) else max(64, CHUNK_BYTES // (8 * Z.shape[0]))
+        step = X.shape[0] if on_device(X) else max(64, BLOCK_BYTES // (8 * Z.shape[0]))
         for first in range(0, X.shape[0], step):
             H[first : first + step] = self.kernel(X[first : first + step], Z) @ weights
         return H
 
     def state(self) -> State:
         """Return the landmarks."""
-        rows = Waiting()
+        rows = BatchQueue()
         rows.add(self.landmarks)
         return State("nystrom", 1, _facts(self.kernel), rows.arrays())
 
@@ -255,7 +255,7 @@ def load_features(state: State) -> FeatureMap:
     meta: Any = state.meta
     kernel = Kernel(meta["kernel"], meta["bandwidth"], json.loads(meta["params"]))
     if state.kind == "nystrom":
-        found = Waiting.of(dict(state.arrays))
+        found = BatchQueue.of(dict(state.arrays))
         return NystromMap(kernel, found.take(len(found))[0])
     return RandomFeatureMap(
         kernel,

@@ -9,7 +9,7 @@ import numpy as np
 
 from sksketch.arrays.namespace import to_numpy
 from sksketch.exceptions import NotMergeableError
-from sksketch.kernel_methods.batching import Waiting
+from sksketch.kernel_methods.batching import BatchQueue
 from sksketch.state.persistence import State
 
 EMBEDDED_ROWS = 400
@@ -53,7 +53,7 @@ class PilotedLearner:
         self.seed = seed
         self.chosen = chosen
         self.n_rows = n_rows
-        self._waiting = Waiting()
+        self._waiting = BatchQueue()
 
     def with_solver(self, chosen: Planned, n_rows: int = 0) -> PilotedLearner:
         """Return one with the same seed and a solver that has been chosen."""
@@ -93,13 +93,13 @@ class PilotedLearner:
         self._waiting.add(*views)
         if len(self._waiting) < self.pilot_rows:
             return
-        waiting = Waiting.of_rows(*self._waiting.all())
+        waiting = BatchQueue.of_rows(*self._waiting.all())
         pilot = waiting.take(self.pilot_rows)
         chosen = choose(pilot)
         chosen.solver.begin(*pilot)
         if len(waiting):
             chosen.solver.learn(*waiting.all())
-        self.chosen, self._waiting = chosen, Waiting()
+        self.chosen, self._waiting = chosen, BatchQueue()
 
     def found(self, fit: Callable[[tuple[Any, ...]], Planned]) -> Found:
         """Return what was found; ``fit`` solves for all rows while they are fewer than a pilot."""
@@ -131,7 +131,7 @@ class PilotedLearner:
         """Build it again from what `stored` gave; ``solvers`` are those that a file may name."""
         meta: Any = state.meta
         learner = cls(pilot_rows, meta["seed"], n_rows=meta["n_samples_seen"])
-        learner._waiting = Waiting.of(state.behind("waiting."))
+        learner._waiting = BatchQueue.of(state.behind("waiting."))
         if "solver.kind" in meta:
             solver = solvers[meta["solver.kind"]].from_state(state.inner("solver"))
             learner.chosen = Planned(solver, meta["plan"])

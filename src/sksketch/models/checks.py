@@ -19,7 +19,7 @@ from sksketch.sketches import Sketch
 def checked_rows(estimator: Any, X: Any, *, reset: bool, all_finite: bool = True) -> Any:
     """Return rows as numpy, CSR, or as they are on their device; the estimator hears of them.
 
-    They are laid out unless it is left to a sketch to look at them, which does so in pieces.
+    They are laid out unless it is left to a sketch to look at them, which does so tile by tile.
     """
     if not (reset or all_finite) and is_plain(estimator, X):
         return without_traps(X)

@@ -22,7 +22,7 @@ RANK_RESOLUTION = 1e-12
 # The columns found from a Gram matrix may be off by this much.
 ORTHONORMALITY = 1e-8
 # Rows of a sparse basis that are made dense at a time.
-CHUNK_ROWS = 4096
+TILE_ROWS = 4096
 
 
 class LinearMap(ABC):
@@ -123,8 +123,8 @@ class FactoredBasis(LinearMap):
         Y = self._spanning
         filled = np.flatnonzero(np.diff(Y.indptr)) if sp.issparse(Y) else np.arange(len(Y))
         total = np.zeros((factor.shape[1], factor.shape[1]))
-        for start in range(0, len(filled), CHUNK_ROWS):
-            rows = Y[filled[start : start + CHUNK_ROWS]] @ factor
+        for start in range(0, len(filled), TILE_ROWS):
+            rows = Y[filled[start : start + TILE_ROWS]] @ factor
             total += rows.T @ rows
         return total
 

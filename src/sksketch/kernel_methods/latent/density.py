@@ -12,12 +12,12 @@ from scipy.special import gammaln
 from sksketch._typing import Array
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.kernel_methods.bandwidth import median_distance
-from sksketch.kernel_methods.batching import Waiting
+from sksketch.kernel_methods.batching import BatchQueue
 from sksketch.kernel_methods.kernels import Kernel
 from sksketch.state.persistence import State
 
 # Values of the kernel computed at a time.
-CHUNK = 1 << 21
+ENTRIES_AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class WeightedDensity:
         xp = namespace(X)
         total = like(np.zeros((X.shape[0], self.weights.shape[1])), X)
         queries = min(X.shape[0], 1024)
-        step = max(1, CHUNK // max(queries, 1))
+        step = max(1, ENTRIES_AT_ONCE // max(queries, 1))
         for first in range(0, X.shape[0], queries):
             part = slice(first, min(first + queries, X.shape[0]))
             for start in range(0, n, step):
@@ -64,7 +64,7 @@ class WeightedDensity:
 
     def state(self) -> State:
         """Return rows and weights as plain data."""
-        found = Waiting()
+        found = BatchQueue()
         found.add(self.rows, self.weights)
         return State("weighted-density", 1, {"bandwidth": self.kernel.bandwidth}, found.arrays())
 
@@ -72,7 +72,7 @@ class WeightedDensity:
     def from_state(cls, state: State, kernel: Kernel) -> WeightedDensity:
         """Build it again; the kernel is given but for its bandwidth."""
         state.require(1)
-        found = Waiting.of(dict(state.arrays))
+        found = BatchQueue.of(dict(state.arrays))
         rows, weights = found.take(len(found))
         bandwidth: Any = state.meta["bandwidth"]
         return cls(with_bandwidth(kernel, bandwidth), rows, weights)

@@ -22,7 +22,7 @@ from sksketch._typing import Array
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import orthonormal
-from sksketch.kernel_methods.feature_blocks import Pieces
+from sksketch.kernel_methods.feature_blocks import FeatureBlocks
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.latent.tensor_power import symmetrized, tensor_power
 
@@ -113,12 +113,14 @@ def _images(features: Triple, views: Triple, bases: Triple, shared: bool) -> Tri
     xp = namespace(views[0])
     images: list[Any] = [0.0, 0.0, 0.0]
     for rows in blocks_of(features, views):
-        pieces = [Pieces(f, X[rows], 0, f.n_columns) for f, X in zip(features, views, strict=True)]
-        Z = [part.times(B) for part, B in zip(pieces, bases, strict=True)]
+        blocks = [
+            FeatureBlocks(f, X[rows], 0, f.n_columns) for f, X in zip(features, views, strict=True)
+        ]
+        Z = [part.times(B) for part, B in zip(blocks, bases, strict=True)]
         for a in range(3):
             others = [Z[b] for b in range(3) if b != a]
             H = others[0] + others[1] if shared else xp.concat(others, axis=1)
-            images[a] = images[a] + pieces[a].transposed_times(H)[0]
+            images[a] = images[a] + blocks[a].transposed_times(H)[0]
     return Triple(*([sum(images)] * 3 if shared else images))
 
 

@@ -9,14 +9,14 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.namespace import like, on_device, to_numpy
 from sksketch.exceptions import NotMergeableError, Option
-from sksketch.kernel_methods.batching import Waiting
+from sksketch.kernel_methods.batching import BatchQueue
 from sksketch.kernel_methods.expansions import Functions
 from sksketch.kernel_methods.feature_maps import FeatureMap, load_features
 from sksketch.kernel_methods.pairs.pair_moments import PairedFunctions, PairMoments
 from sksketch.kernel_methods.pairs.paired_steps import PairedSteps
 from sksketch.state.persistence import State
 
-CHUNK_ROWS = 4096
+BATCH_ROWS = 4096
 # So much of the mean variance, divided by the rows, is the ridge that is taken by itself.
 AUTO_RIDGE = 0.06
 
@@ -39,8 +39,8 @@ class ExactPairs:
         if self.moments is None:
             device = X if on_device(X) else np.empty(0)
             self.moments = PairMoments(*self.features, device, within=self.task == "cca")
-        for first in range(0, X.shape[0], CHUNK_ROWS):
-            part = slice(first, first + CHUNK_ROWS)
+        for first in range(0, X.shape[0], BATCH_ROWS):
+            part = slice(first, first + BATCH_ROWS)
             self.moments.add(X[part], Y[part])
 
     begin = learn
@@ -101,7 +101,7 @@ class SteppedPairs:
         self.learner = learner
         self.features = learner.features
         self.batch_size = batch_size
-        self._waiting = Waiting()
+        self._waiting = BatchQueue()
 
     def begin(self, X: Any, Y: Any) -> None:
         """Start from the first pairs."""
@@ -159,7 +159,7 @@ class SteppedPairs:
         x, y = (load_features(state.inner(name)) for name in "xy")
         learner = PairedSteps.from_state(state.inner("learner"), x, y)
         solver = cls(learner, state.count("batch_size"))
-        solver._waiting = Waiting.of(state.behind("waiting."))
+        solver._waiting = BatchQueue.of(state.behind("waiting."))
         return solver
 
 

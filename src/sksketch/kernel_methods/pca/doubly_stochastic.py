@@ -18,7 +18,7 @@ from sksketch.arrays.namespace import finite, like, namespace, to_numpy, zeros
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import block_krylov, inverse_square_root
 from sksketch.kernel_methods.expansions import Functions, kernel_ritz, ritz_rotation
-from sksketch.kernel_methods.feature_blocks import Pieces
+from sksketch.kernel_methods.feature_blocks import FeatureBlocks
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.pca.krylov_passes import KrylovPasses
 from sksketch.state.persistence import State
@@ -115,7 +115,7 @@ class DoublyStochasticPCA:
 
     def learn(self, X: Any, share: float = 1.0) -> None:
         """Make one step with a batch of rows; ``share`` of it, if the batch is short."""
-        H, pieces = self._values(X)
+        H, blocks = self._values(X)
         rho = max(1.0 / (self.n_steps + 2), MEMORY) * share
         few = slice(0, RITZ_ROWS)
         P, Q = self._ritz(H[few], X[few])
@@ -128,20 +128,20 @@ class DoublyStochasticPCA:
         if n_columns < self.features.n_columns:
             self._grow(X, H, drive)
         else:
-            self._revisit(X, H, drive, pieces)
+            self._revisit(X, H, drive, blocks)
         self.n_steps += 1
         self.n_rows_seen += X.shape[0]
         if self.n_steps % CHECK_EVERY == 0:
             self._check()
 
-    def _values(self, X: Any) -> tuple[Any, Pieces]:
+    def _values(self, X: Any) -> tuple[Any, FeatureBlocks]:
         """Return the functions on rows, and the features that they were computed from."""
         # The rows may be on another device than those before.
         self.coefficients, self.means, self.counts = (
             like(part, X) for part in (self.coefficients, self.means, self.counts)
         )
-        pieces = Pieces(self.features, X, 0, self.coefficients.shape[0])
-        return pieces.times(self.coefficients) - self.means @ self.coefficients, pieces
+        blocks = FeatureBlocks(self.features, X, 0, self.coefficients.shape[0])
+        return blocks.times(self.coefficients) - self.means @ self.coefficients, blocks
 
     def _step_matrices(self, C: Any, share: float) -> tuple[Any, Any]:
         """Return what the coefficients are multiplied with, and what the gradient is."""
@@ -159,7 +159,7 @@ class DoublyStochasticPCA:
         """Give the next features their first coefficients."""
         xp, start = namespace(X), self.coefficients.shape[0]
         stop = self._whole(start + self.feature_batch)
-        gradient, sums = Pieces(self.features, X, start, stop).transposed_times(H)
+        gradient, sums = FeatureBlocks(self.features, X, start, stop).transposed_times(H)
         means = sums / X.shape[0] if self.center else 0.0 * sums
         gradient = gradient - means[:, None] * xp.sum(H, axis=0)[None, :]
         gradient = gradient / (X.shape[0] * (stop - start))
@@ -167,10 +167,10 @@ class DoublyStochasticPCA:
         self.means = xp.concat([self.means, means])
         self.counts = xp.concat([self.counts, 0.0 * means + X.shape[0]])
 
-    def _revisit(self, X: Any, H: Any, drive: Any, pieces: Pieces) -> None:
+    def _revisit(self, X: Any, H: Any, drive: Any, blocks: FeatureBlocks) -> None:
         """Move the coefficients of all features."""
         xp, n = namespace(X), X.shape[0]
-        gradient, sums = pieces.transposed_times(H)
+        gradient, sums = blocks.transposed_times(H)
         if self.center:
             gradient = gradient - self.means[:, None] * xp.sum(H, axis=0)[None, :]
             self.counts = self.counts + n

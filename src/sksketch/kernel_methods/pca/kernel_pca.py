@@ -13,7 +13,7 @@ from sksketch.kernel_methods import piloted
 from sksketch.kernel_methods.expansions import Functions
 from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, kernel_rows
 from sksketch.kernel_methods.pca.component_solvers import SOLVERS, certificate_of
-from sksketch.kernel_methods.pca.pre_image import WayBack
+from sksketch.kernel_methods.pca.pre_image import PreImage
 from sksketch.kernel_methods.pca.solving import PILOT_ROWS, chosen_solver, sample_of, solved
 from sksketch.kernel_methods.piloted import EMBEDDED_ROWS, NOT_YET, Found, PilotedLearner, Planned
 from sksketch.models.base import Estimator, or_as_before
@@ -122,7 +122,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
     }
     pilot_rows = PILOT_ROWS
     _learner: PilotedLearner
-    _inverse: WayBack | None
+    _inverse: PreImage | None
     _n_passes_done: int
 
     def __init__(
@@ -185,7 +185,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
             sample, functions = sample_of(rows, self._learner.seed), self._functions()
             self.embedding_sample_ = piloted.embedding_of(functions(sample[:EMBEDDED_ROWS]))
             if self.fit_inverse_transform:
-                self._inverse = WayBack.learned(functions(sample), sample)
+                self._inverse = PreImage.learned(functions(sample), sample)
         return self
 
     def _start(self, X: Any) -> Any:
@@ -398,4 +398,4 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         if sample := piloted.stored_embedding(state):
             self.embedding_sample_ = sample
         inverse = state.behind("inverse.")
-        self._inverse = WayBack(**inverse) if inverse else None
+        self._inverse = PreImage(**inverse) if inverse else None

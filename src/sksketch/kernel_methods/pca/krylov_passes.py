@@ -9,7 +9,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.arrays.subspace import against, orthonormal, ritz_of_images
-from sksketch.kernel_methods.feature_blocks import HELD_BYTES, Pieces
+from sksketch.kernel_methods.feature_blocks import HELD_BYTES, FeatureBlocks
 from sksketch.kernel_methods.feature_maps import FeatureMap
 
 
@@ -45,8 +45,8 @@ class KrylovPasses:
         n_columns = W.shape[0]
         limit = max(256, HELD_BYTES // (n_columns * X.dtype.itemsize))
         for start in range(0, X.shape[0], limit):
-            pieces = Pieces(self.features, X[start : start + limit], 0, n_columns)
-            product, sums = pieces.transposed_times(pieces.times(W))
+            blocks = FeatureBlocks(self.features, X[start : start + limit], 0, n_columns)
+            product, sums = blocks.transposed_times(blocks.times(W))
             self.total += product
             self.sums += sums
         self.n_rows += X.shape[0]
