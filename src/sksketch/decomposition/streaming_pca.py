@@ -29,7 +29,7 @@ class StreamingPCA(StreamingSVD):
         Rows the sketch keeps; by default a few more than ``n_components``.
     tol : float, optional
         Let the sketch grow while it streams so that the certified spectral error stays
-        below ``tol`` times the total variance; `target_met_` says whether it did.
+        below ``tol`` times the total variance; `target_met_` tells if it did.
     max_sketch_size : int, optional
         Limit for ``tol``.
     whiten : bool

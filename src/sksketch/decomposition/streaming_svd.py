@@ -188,7 +188,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
     def target_met_(self) -> bool:
         """Whether the certified error is within ``tol``, and the variance asked for is certain.
 
-        With a fraction as ``n_components`` this also says whether the components found
+        With a fraction as ``n_components`` this also tells if the components found
         certainly hold that fraction: the lower end of ``certificate_.captured_energy``.
         """
         certificate = self.certificate_
@@ -318,7 +318,7 @@ def scores_of(rows: Any, V: Array, offset: Array | None) -> Any:
 
 
 def _sparse_scores_and_rest(rows: Any, V: Array, offset: Array | None) -> tuple[Array, Array]:
-    """Return both for sparse rows, which can not be moved."""
+    """Return both for sparse rows, which cannot be moved."""
     scores, norms = np.asarray(rows @ V.T), row_norms(rows, squared=True)
     if offset is not None:
         norms = norms - 2 * np.asarray(rows @ offset).ravel() + offset @ offset

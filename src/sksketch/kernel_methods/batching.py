@@ -49,11 +49,11 @@ class BatchQueue:
             taken.append(part)
             missing -= part[0].shape[0]
             self._n_rows -= part[0].shape[0]
-        return tuple(stacked(parts) for parts in zip(*taken, strict=True))
+        return tuple(joined_rows(parts) for parts in zip(*taken, strict=True))
 
     def all(self) -> tuple[Any, ...]:
-        """Return all rows that wait, as one block of each array; they go on waiting."""
-        return tuple(map(stacked, zip(*self._parts, strict=True)))
+        """Return all rows that wait, as one block of each array; they keep waiting."""
+        return tuple(map(joined_rows, zip(*self._parts, strict=True)))
 
     def arrays(self) -> dict[str, Array]:
         """Return all rows that wait as named numpy arrays."""
@@ -84,7 +84,7 @@ class BatchQueue:
         return waiting
 
 
-def stacked(parts: Any) -> Any:
+def joined_rows(parts: Any) -> Any:
     """Return blocks of rows one below the other: sparse if one is, else where the last one is."""
     parts = list(parts)
     if len(parts) == 1:

@@ -1,4 +1,4 @@
-"""What the kernel learners find: functions that rows can be put into."""
+"""Kernel expansions: the functions that kernel learners find, evaluated at rows."""
 
 from __future__ import annotations
 

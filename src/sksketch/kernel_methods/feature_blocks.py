@@ -7,7 +7,7 @@ from typing import Any
 from sksketch.arrays.namespace import dtype_name, like, namespace, zeros
 from sksketch.kernel_methods.feature_maps import FeatureBlock, FeatureMap
 
-# Features are kept for the second product up to so many bytes, and made again beyond.
+# Features are kept for the second product up to this many bytes, and made again beyond.
 HELD_BYTES = 1 << 27
 
 

@@ -20,7 +20,7 @@ from sksketch.kernel_methods.feature_sampling import Columns, draw, feature_valu
 from sksketch.kernel_methods.kernels import Kernel
 from sksketch.state.persistence import State
 
-# So many columns are computed at a time, for rows that make `BLOCK_BYTES` of them.
+# Columns that are computed at a time, for rows that make `BLOCK_BYTES` of them.
 BLOCK_COLUMNS = 1024
 BLOCK_BYTES = 1 << 23
 DEVICE_COLUMNS = 1 << 15
@@ -109,7 +109,7 @@ class RandomFeatureMap(FeatureMap):
         Random features in all.
     seed : int
     block_columns : int
-        Features of the polynomial kernel are drawn so many at a time; the others one by one.
+        Features of the polynomial kernel that are drawn at a time; the others one by one.
     pairs : bool
         Whether the cosine and the sine of each frequency are two columns; otherwise each
         frequency is one column with a random phase. Shift-invariant kernels only.

@@ -22,7 +22,7 @@ from sksketch.kernel_methods.kernels import Kernel
 
 
 class Columns(NamedTuple):
-    """Which random features: a range of all those that a seed has for a kernel."""
+    """A range of the random features that a seed has for a kernel."""
 
     seed: int
     start: int

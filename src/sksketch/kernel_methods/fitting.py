@@ -121,7 +121,7 @@ def fitted_features(
 
 
 def chosen_landmarks(landmarks: Any, X: Any, seed: int) -> Any:
-    """Return landmarks as given, or so many random rows."""
+    """Return landmarks as given, or that number of random rows."""
     if not isinstance(landmarks, Integral):
         rows = landmarks if sp.issparse(landmarks) else np.asarray(landmarks, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != X.shape[1]:

@@ -24,7 +24,7 @@ class Planned(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a solver has found, its name, and why it was chosen."""
+    """A solver and the sentence that says why it was chosen."""
 
     solver: str
     plan: str

@@ -36,14 +36,14 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         "coef0" (1) of "polynomial", "beta" and "rate" (1) of the semigroup kernels, "order" of
         "arc-cosine" (1).
     landmarks : int or array of shape (n_landmarks, n_features), optional
-        Nystrom features of these rows, or of so many random ones, instead of random features.
+        Nystrom features of these rows, or of that many random ones, instead of random features.
         They are better where the kernel's spectrum falls fast; ``n_random_features`` is not
         used then.
     pairs : bool
         Whether each frequency makes a cosine and a sine, which has less error; otherwise each
         makes one cosine with a random phase. For the first four kernels.
     feature_batch : int
-        Features of the polynomial kernel are drawn so many at a time.
+        Features of the polynomial kernel that are drawn at a time.
     cache_features : bool
         Whether to keep the frequencies, ``n_random_features * n_features`` numbers, for faster
         calls of ``transform`` on few rows.
@@ -68,7 +68,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
 
     Notes
     -----
-    Xie, Liang and Song (2015), table 1, with corrections. In print, the normalisation of the
+    Xie, Liang and Song (2015), table 1, with corrections. In print, the normalization of the
     Gaussian density lacks parentheses; the density of the Cauchy kernel's frequencies has mass
     2^d; the exponent of the Matern density must be -(nu + d/2) and its frequencies are angular;
     the degrees of the dot-product kernel have a law only for p = 2, and here follow

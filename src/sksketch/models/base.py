@@ -25,7 +25,7 @@ from sksketch.state.persistence import State, write_state
 
 @put_doors
 class Estimator(BaseEstimator, ABC):
-    """What every estimator is, beside its own work.
+    """Base of every estimator: all but its own work.
 
     A subclass names its ``kind``, the attribute that only a fitted one has (``_fitted``) and what
     its parameters may be (``_constraints``); `_learned` and `_recall` save and bring back what it
@@ -118,7 +118,7 @@ class Estimator(BaseEstimator, ABC):
             With a fixed seed, which all parts share.
         """
         raise NotMergeableError(
-            f"{type(self).__name__} can not learn parts of the rows apart; use fit_stream, which "
+            f"{type(self).__name__} cannot learn parts of the rows apart; use fit_stream, which "
             "takes one part after the other"
         )
 
@@ -162,7 +162,7 @@ class Estimator(BaseEstimator, ABC):
     def _absorb(self, other: Self) -> None:
         """Add what another one of the same class and columns has learned."""
         raise NotMergeableError(
-            f"{type(self).__name__} can not be merged; learn from the rows of both in one run"
+            f"{type(self).__name__} cannot be merged; learn from the rows of both in one run"
         )
 
     def _check_alike(self, other: Any) -> None:

@@ -17,7 +17,7 @@ from sksketch.sketches import Sketch
 
 
 def checked_rows(estimator: Any, X: Any, *, reset: bool, all_finite: bool = True) -> Any:
-    """Return rows as numpy, CSR, or as they are on their device; the estimator hears of them.
+    """Return rows as numpy, CSR, or as they are on their device; note their columns.
 
     They are laid out unless it is left to a sketch to look at them, which does so tile by tile.
     """
@@ -46,7 +46,7 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool, all_finite: bool = True
 
 
 def is_plain(estimator: Any, X: Any) -> bool:
-    """Say whether `validate_data` would only look at X, but for values that are not finite.
+    """Return whether `validate_data` would only look at X, but for values that are not finite.
 
     It takes about a millisecond to find that out, as long as it takes to learn from many rows.
     """

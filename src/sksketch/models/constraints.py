@@ -1,4 +1,4 @@
-"""What a parameter may be, as one table for each estimator, and the one check of it."""
+"""Constraints of parameters: one table for each estimator, and the one check of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sksketch.sketches.catalog import KEYS
 
 
 class Constraint(NamedTuple):
-    """What to give for a parameter, in words, and whether a value is such.
+    """One kind of value of a parameter, in words and as a test.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def whole(least: int) -> Constraint:
 
 
 def number(low: float, high: float = np.inf, *, bounds: str = "[)") -> Constraint:
-    """Allow real numbers of an interval; its ``bounds`` say whether the ends belong to it.
+    """Allow real numbers of an interval; its ``bounds`` tell if the ends belong to it.
 
     >>> number(0.0, 1.0, bounds="()").words
     'a positive number below 1'

@@ -1,4 +1,4 @@
-"""What runners ask of an estimator beyond scikit-learn's contract: parts, passes, pilot rows."""
+"""Protocols of runners beyond scikit-learn's contract: shards, passes, pilot rows."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class SketchEstimator(Estimator):
         y : ignored
             Present for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), optional
-            Each row counts as so many copies of itself.
+            Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
@@ -66,7 +66,7 @@ class SketchEstimator(Estimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Go on learning from one more block of rows, of any size.
+        """Learn from one more block of rows, of any size.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class SketchEstimator(Estimator):
         y : ignored
             Present for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), optional
-            Each row counts as so many copies of itself.
+            Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
@@ -112,7 +112,7 @@ class SketchEstimator(Estimator):
         return checked_rows(self, self._placed(X), reset=False)
 
     def _check_enough(self, rows: Any) -> None:
-        """Refuse rows that ``fit`` can not learn from at all."""
+        """Refuse rows that ``fit`` cannot learn from at all."""
 
     def _update(self, sketch: Sketch, rows: Any, targets: Any, sample_weight: Any) -> None:
         sketch.update(rows, weights=sample_weight)
@@ -174,7 +174,7 @@ class SketchEstimator(Estimator):
 
     @property
     def certificate_(self) -> Certificate:
-        """What is certain about the rows, with its error bounds; print it."""
+        """Certificate: what is certain about the rows, with its error bounds; print it."""
         certificate: Certificate = self._once("certificate_", lambda: self.sketch_.certificate())
         return certificate
 

@@ -1,4 +1,4 @@
-"""What the online estimators accept beyond the table of their parameters: weights and rows."""
+"""Checks of the online estimators beyond the table of parameters: weights and rows."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check_size(X: Any) -> float:
 
 
 def need_no_check(estimator: Any, X: Any, y: Any) -> bool:
-    """Say whether rows and targets are such that only `check_size` could refuse them."""
+    """Return whether rows and targets are such that only `check_size` could refuse them."""
     return (
         are_plain(estimator, X, y)
         and X.dtype == np.float64

@@ -172,7 +172,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on learning from more rows.
+        """Learn from more rows.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
     def partial_fit_predict(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Array:
-        """Go on learning, and return the label that each row was given before it was learned from.
+        """Learn from more rows; return the label of each as predicted before it was learned from.
 
         Parameters
         ----------

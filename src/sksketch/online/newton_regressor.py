@@ -116,7 +116,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Go on learning from more rows.
+        """Learn from more rows.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         return self
 
     def partial_fit_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Go on learning, and return what was predicted for each row before it was learned from.
+        """Learn from more rows; return what was predicted for each before it was learned from.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the online classifier and the online regressor share."""
+"""Base of the online classifier and the online regressor."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from sksketch.online.unridged_newton import RULES
 from sksketch.online.vocabulary import Vocabulary
 from sksketch.state.persistence import State
 
-# Rows, targets and weights are expected to be so many times as large as those before.
+# Rows, targets and weights are expected to be this many times as large as those before.
 LEAP = 2.0
 is_strained = attrgetter("strained")
 
@@ -327,7 +327,7 @@ class OnlineEstimator(Estimator):
     def merge(self, other: Any) -> Self:
         """Refuse: the steps of an online learner depend on all rows before, in their order."""
         raise NotMergeableError(
-            "online learners can not be merged, because each step depends on all rows before it; "
+            "online learners cannot be merged, because each step depends on all rows before it; "
             "learn from the rows of both in one run, or average the predictions of several"
         )
 

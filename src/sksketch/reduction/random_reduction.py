@@ -20,7 +20,7 @@ from sksketch.sketches import make_sketch
 from sksketch.sketches.projections.projection import Projection
 from sksketch.state.persistence import State
 
-# Of a saved projection: more than so many have at least as many columns.
+# Columns of a saved projection, above which it has at least as many.
 MOST_COMPONENTS = 2**20
 
 
@@ -32,7 +32,7 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     n_components : int
         Number of coordinates.
     operator : {"countsketch", "gaussian", "srht", "sample"}
-        The projection: one sign for each column, normal numbers, a randomised Hadamard
+        The projection: one sign for each column, normal numbers, a randomized Hadamard
         transform, or some of the columns themselves. The sketch of the same name makes the
         first three.
     random_state : int, RandomState or None

@@ -1,4 +1,4 @@
-"""What the reduced classifier and regressor share: reducing, solving, certifying, saving."""
+"""Base of the reduced classifier and regressor: reducing, solving, certifying, saving."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class ReducedEstimator(Estimator):
         y : array-like of shape (n_samples,)
             Labels or targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Each row counts as so many copies of itself.
+            Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class ReducedEstimator(Estimator):
             Rows and targets, to be read again and again.
         reduction : SubspaceReduction or RandomReduction, optional
             What `new_reduction` gave, fitted to these rows already: by `fit_stream`, which can
-            go on after an interruption. Not with ``class_weight``, which it has not seen.
+            resume after an interruption. Not with ``class_weight``, which it has not seen.
 
         Returns
         -------

@@ -36,7 +36,7 @@ def _has_probabilities(estimator: Any) -> bool:
 class ReducedClassifier(ClassifierMixin, ReducedEstimator):
     """Linear classifier learned on a random subspace of the data, with a certified gap.
 
-    Minimises ``F(w) = mean loss + alpha / 2 |w|^2`` over the models of a subspace, and gives the
+    Minimizes ``F(w) = mean loss + alpha / 2 |w|^2`` over the models of a subspace, and gives the
     model back in the original columns together with a bound on how much better the best model
     of all columns can be.
 
@@ -197,7 +197,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
 class ReducedRegressor(RegressorMixin, ReducedEstimator):
     """Linear regression learned on a random subspace of the data, with a certified gap.
 
-    Minimises ``F(w) = mean loss + alpha / 2 |w|^2`` as `ReducedClassifier` does.
+    Minimizes ``F(w) = mean loss + alpha / 2 |w|^2`` as `ReducedClassifier` does.
 
     Parameters
     ----------

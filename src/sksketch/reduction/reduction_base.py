@@ -1,4 +1,4 @@
-"""What the two reductions share: limits of their parameters, coordinates, models in all columns."""
+"""Functions of both reductions: limits of parameters, coordinates, models in all columns."""
 
 from __future__ import annotations
 

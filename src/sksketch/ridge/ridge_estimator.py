@@ -1,4 +1,4 @@
-"""What the estimators of ridge regression share: learning, solving and predicting."""
+"""Base of the ridge estimators: learning, solving and predicting."""
 
 from __future__ import annotations
 

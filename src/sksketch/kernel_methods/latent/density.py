@@ -58,7 +58,7 @@ class WeightedDensity:
         return total / n
 
     def thinned(self, n_rows: int) -> WeightedDensity:
-        """Return the density of every so many rows, at most ``n_rows`` or so."""
+        """Return the density of evenly spaced rows, about ``n_rows`` at most."""
         step = -(-self.rows.shape[0] // n_rows)
         return WeightedDensity(self.kernel, self.rows[::step], self.weights[::step])
 
@@ -105,7 +105,7 @@ def _matern_log_volume(nu: float, d: int) -> float:
 
 
 def density_bandwidth(X: Any, n_rows: int, kernel: str, seed: int) -> float:
-    """Return Silverman's bandwidth for a density of so many rows that are like those of ``X``.
+    """Return Silverman's bandwidth for a density of ``n_rows`` rows that are like those of ``X``.
 
     The median distance over sqrt(2 n_features) takes the place of the standard deviation. For
     normal rows it is about as large, but for a third less with one column, which suits

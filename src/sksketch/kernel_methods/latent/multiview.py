@@ -31,7 +31,7 @@ OVERSAMPLING = 8
 # Rows of the pilot, and products with them.
 PILOT_ROWS = 20_000
 PILOT_PASSES = 4
-# Features of a block of triples may take so many bytes.
+# Features of a block of triples may take this many bytes.
 BLOCK_BYTES = 1 << 26
 
 
@@ -59,7 +59,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Mixture:
-    """What the moments say: weights, and the coordinates of each view's conditional means.
+    """Read-out of the moments: weights, and the coordinates of each view's conditional means.
 
     ``weights`` are lam_h^-2 of the tensor's values and need not sum to 1. ``means[a]`` has
     E[z_a | h] in column h. ``singular_values`` are those of the pair moments, of the worst

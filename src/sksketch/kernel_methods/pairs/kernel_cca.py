@@ -75,7 +75,7 @@ class StreamingKernelCCA(PairEstimator):
     Notes
     -----
     Xie, Liang and Song (2015). In print the eigenvalue of the problem with diagonal blocks is
-    1 + sigma^2; it is 1 + rho. Their only regulariser is to stop early; ours is the ridge.
+    1 + sigma^2; it is 1 + rho. Their only regularizer is to stop early; ours is the ridge.
     """
 
     kind = "streaming-kernel-cca"

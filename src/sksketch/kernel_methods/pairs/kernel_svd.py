@@ -28,7 +28,7 @@ class StreamingKernelSVD(PairEstimator):
     n_random_features : int
         Random features of each view.
     center : bool
-        Whether features are centred: False is the operator of the paper, True the
+        Whether features are centered: False is the operator of the paper, True the
         cross-covariance.
     landmarks : int, array or a tuple of two, optional
         Use the features of landmarks of each view instead of random ones.

@@ -1,4 +1,4 @@
-"""What kernel CCA and kernel SVD share: two views in, two sets of components out."""
+"""Base of kernel CCA and kernel SVD: two views in, two sets of components out."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         return Planned(self._new_solver(x, y, exact, n_rows), f"{how}; {why}")
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Go on learning from one more block of pairs, of any size.
+        """Learn from one more block of pairs, of any size.
 
         The first 4000 pairs are the pilot. With ``solver="sgd"`` later ones make a step
         whenever there are ``batch_size`` of them.
@@ -229,7 +229,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     @property
     def plan_(self) -> str:
-        """What was chosen, and why."""
+        """One sentence: the solver that was chosen, and why."""
         return self._found().plan
 
     @property

@@ -17,7 +17,7 @@ from sksketch.kernel_methods.pairs.paired_steps import PairedSteps
 from sksketch.state.persistence import State
 
 BATCH_ROWS = 4096
-# So much of the mean variance, divided by the rows, is the ridge that is taken by itself.
+# Share of the mean variance that, divided by the rows, is the default ridge.
 AUTO_RIDGE = 0.06
 
 
@@ -114,7 +114,7 @@ class SteppedPairs:
             self.learner.learn(*self._waiting.take(self.batch_size))
 
     def fit(self, X: Any, Y: Any, order: Array, n_steps: int, sample: Array) -> None:
-        """Make so many steps, over all pairs in an order, from the start again at its end."""
+        """Make ``n_steps`` steps, over all pairs in an order, from the start again at its end."""
         pilot = like(np.sort(order[:PILOT_ROWS]), X)
         self.learner.begin(X[pilot], Y[pilot])
         batch = min(self.batch_size, len(order))
@@ -141,7 +141,7 @@ class SteppedPairs:
     def merge(self, other: Any) -> None:
         """Refuse: steps depend on all rows before them."""
         raise NotMergeableError(
-            "steps depend on all rows before them and can not be merged; use ",
+            "steps depend on all rows before them and cannot be merged; use ",
             Option("solver", "exact"),
         )
 
@@ -222,7 +222,7 @@ SOLVERS: dict[str, Any] = {kind.name: kind for kind in (ExactPairs, SteppedPairs
 
 
 def same_features(a: FeatureMap, b: FeatureMap) -> bool:
-    """Say whether two maps give the same columns."""
+    """Return whether two maps give the same columns."""
     mine, theirs = a.state(), b.state()
     if mine.kind != theirs.kind or mine.meta != theirs.meta:
         return False

@@ -86,7 +86,7 @@ class PairedSteps:
     task : str
         "cca" or "svd".
     center : bool
-        Whether features are centred; "cca" needs it.
+        Whether features are centered; "cca" needs it.
     ridge : float
         Penalty of "cca".
     step : str
@@ -228,7 +228,7 @@ class PairedSteps:
         return PairedFunctions(s, *sides)
 
     def copy(self) -> PairedSteps:
-        """Return another one that goes on from here."""
+        """Return a copy that continues from here."""
         other = copy.copy(self)
         other.views = [copy.copy(view) for view in self.views]
         return other

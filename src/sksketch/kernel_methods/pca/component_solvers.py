@@ -169,7 +169,7 @@ class SteppedComponents:
         self.learner.measure(sample)
 
     def end_pass(self) -> None:
-        """All rows have come: go on to the next pass of the polish."""
+        """All rows have come: begin the next pass of the polish."""
         if self._passes is None:
             self.learner = self._settled()
             self._waiting = BatchQueue()
@@ -199,7 +199,7 @@ class SteppedComponents:
     def merge(self, other: Any) -> None:
         """Refuse: steps depend on all rows before them."""
         raise NotMergeableError(
-            "steps depend on all rows before them and can not be merged; use ",
+            "steps depend on all rows before them and cannot be merged; use ",
             Option("solver", "sketch"),
         )
 

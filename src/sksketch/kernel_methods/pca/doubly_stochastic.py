@@ -42,13 +42,13 @@ class DoublyStochasticPCA:
     feature_batch : int
         Features that a step adds while there are new ones.
     center : bool
-        Whether features are centred, by means over all rows seen.
+        Whether features are centered, by means over all rows seen.
     step : str
         "matrix" divides by the running mean square of the functions and needs no size;
         "scalar" is the step of the paper, its size taken from the pilot.
     order : str
         "rotate" finds a subspace, rotated at the end; "gha" finds one function after the
-        other (the generalised Hebbian algorithm), with scalar steps.
+        other (the generalized Hebbian algorithm), with scalar steps.
     """
 
     kind = "doubly-stochastic-pca"
@@ -192,7 +192,7 @@ class DoublyStochasticPCA:
                 )
             return
         if self.step == "matrix":
-            self._renormalise()
+            self._renormalize()
         self._good = self._snapshot()
 
     def _overgrown(self) -> bool:
@@ -202,7 +202,7 @@ class DoublyStochasticPCA:
         trace = float(np.trace(self._P))
         return length > 1e3 * self.n_components or trace > 1e2 * self._pilot_trace
 
-    def _renormalise(self) -> None:
+    def _renormalize(self) -> None:
         """Bring the functions back to lengths of one if they left [1/4, 4] squared.
 
         If they span eigenfunctions, their inner products are P Q^-1 P, whatever the noise.
@@ -231,7 +231,7 @@ class DoublyStochasticPCA:
         return KrylovPasses(self.features, self.coefficients, self.center)
 
     def take(self, passes: KrylovPasses) -> None:
-        """Go on from what passes over all rows have found."""
+        """Continue from what passes over all rows have found."""
         values, vectors = passes.result()
         n_columns, found = vectors.shape
         missing = zeros((n_columns, self.n_components - found), vectors)
@@ -243,7 +243,7 @@ class DoublyStochasticPCA:
             self.means, self.counts = passes.means, 0.0 * self.counts + passes.n_rows
 
     def copy(self) -> DoublyStochasticPCA:
-        """Return another one that goes on from here."""
+        """Return a copy that continues from here."""
         return copy.copy(self)
 
     def measure(self, X: Any) -> None:

@@ -49,7 +49,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         features and landmarks on pilot rows, takes the ones that keep more of the exact
         components, and says so in ``plan_``.
     center : bool
-        Whether features are centred, as in scikit-learn's ``KernelPCA``.
+        Whether features are centered, as in scikit-learn's ``KernelPCA``.
     batch_size : int
         Rows of a step.
     feature_batch : int
@@ -59,7 +59,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         the paper, its size taken from the pilot.
     order : {"rotate", "gha"}
         "rotate" finds the subspace and rotates it to eigenfunctions at the end; "gha" finds
-        one after the other, as the generalised Hebbian algorithm.
+        one after the other, as the generalized Hebbian algorithm.
     polish : int, optional
         Passes of block Krylov after the steps; by default 2 in `fit`, none in a stream. A
         stream needs a source that can be read again.
@@ -205,7 +205,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         return chosen_solver(self.get_params(deep=False), pilot[0], self._learner.seed)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Go on learning from one more block of rows, of any size.
+        """Learn from one more block of rows, of any size.
 
         The first 2000 rows are the pilot. Later ones make a step whenever there are
         ``batch_size`` of them, so that it does not matter how the rows are cut into blocks.
@@ -249,7 +249,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         if self.solver != "sketch":
             raise NotMergeableError(
                 Option("solver", self.solver),
-                " makes or may choose steps that depend on all rows before them, so parts can not "
+                " makes or may choose steps that depend on all rows before them, so parts cannot "
                 "be merged; pass ",
                 Option("solver", "sketch"),
             )
@@ -307,7 +307,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
 
     @property
     def plan_(self) -> str:
-        """What was chosen, and why."""
+        """One sentence: the solver that was chosen, and why."""
         return self._found().plan
 
     @property
@@ -328,7 +328,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
 
     @property
     def certificate_(self) -> Certificate:
-        """What is certain about the covariance of the features; with ``solver="sketch"``."""
+        """Certificate of the covariance of the features; with ``solver="sketch"``."""
         certificate: Certificate = self._once(
             "certificate_", lambda: certificate_of(self._learner.chosen)
         )

@@ -1,4 +1,4 @@
-"""Which features suit the rows: random ones, or those of landmarks."""
+"""The choice of features that suit the rows: random ones, or those of landmarks."""
 
 from __future__ import annotations
 

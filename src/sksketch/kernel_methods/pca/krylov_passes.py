@@ -52,7 +52,7 @@ class KrylovPasses:
         self.n_rows += X.shape[0]
 
     def end_pass(self) -> None:
-        """All rows have come: go on to the next product."""
+        """All rows have come: begin the next product."""
         self.images.append(self._image())
         self.basis = [like(B, self.total) for B in self.basis]
         self.basis.append(orthonormal(against(self.images[-1], self.basis)))
