@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,15 +34,17 @@ def kernel_among(known: Iterable[str]) -> Constraint:
     """Allow the names of some kernels, however they are spelled."""
     names = tuple(known)
 
-    def accepts(name: Any) -> bool:
+    def accepts(name: object) -> bool:
         try:
-            return canonical_name(name) in names
+            return canonical_name(str(name)) in names
         except ValueError:
             return False
 
     return Constraint(f"one of {', '.join(map(repr, names))}", accepts)
 
 
+#: Parameters of an estimator, by name.
+Params: TypeAlias = Mapping[str, Any]
 BANDWIDTH = (number(0.0, bounds="()"), one_of("median"))
 #: What all estimators with a kernel take.
 KERNEL_CONSTRAINTS: Constraints = {
@@ -80,7 +82,7 @@ def as_column(X: Any) -> Any:
 
 
 def fitted_features(
-    params: Mapping[str, Any], X: Any, seed: int, *, bandwidth: Any = None, landmarks: Any = None
+    params: Params, X: Any, seed: int, *, bandwidth: Any = None, landmarks: Any = None
 ) -> FeatureMap:
     """Return the features that the parameters ask for, fitted to rows ``X``.
 

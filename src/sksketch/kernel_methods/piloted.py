@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from sksketch._typing import Array
 from sksketch.arrays.namespace import to_numpy
 from sksketch.exceptions import NotMergeableError
 from sksketch.kernel_methods.batching import BatchQueue
 from sksketch.state.persistence import State
+
+#: Rows of one or two views, side by side.
+Views: TypeAlias = tuple[Any, ...]
 
 EMBEDDED_ROWS = 400
 NOT_YET = "both must have seen {} rows or called fit to be merged"
@@ -67,8 +71,8 @@ class PilotedLearner:
 
     def learn(
         self,
-        views: tuple[Any, ...],
-        choose: Callable[[tuple[Any, ...]], Planned],
+        views: Views,
+        choose: Callable[[Views], Planned],
         *,
         again: bool = False,
     ) -> None:
@@ -86,7 +90,7 @@ class PilotedLearner:
         self._take(views, choose)
         self.n_rows += 0 if again else views[0].shape[0]
 
-    def _take(self, views: tuple[Any, ...], choose: Callable[[tuple[Any, ...]], Planned]) -> None:
+    def _take(self, views: Views, choose: Callable[[Views], Planned]) -> None:
         if self.chosen is not None:
             self.chosen.solver.learn(*views)
             return
@@ -101,7 +105,7 @@ class PilotedLearner:
             chosen.solver.learn(*waiting.all())
         self.chosen, self._waiting = chosen, BatchQueue()
 
-    def found(self, fit: Callable[[tuple[Any, ...]], Planned]) -> Found:
+    def found(self, fit: Callable[[Views], Planned]) -> Found:
         """Return what was found; ``fit`` solves for all rows while they are fewer than a pilot."""
         solver, plan = fit(self._waiting.all()) if self.chosen is None else self.chosen
         return Found(getattr(solver, "solver", solver.name), plan, solver.functions())
@@ -138,17 +142,17 @@ class PilotedLearner:
         return learner
 
 
-def embedding_of(*scores: Any) -> tuple[Any, ...]:
+def embedding_of(*scores: Any) -> tuple[Array, ...]:
     """Return components of some rows as a report keeps them, in single precision."""
     return tuple(to_numpy(part).astype(np.float32) for part in scores)
 
 
-def with_embedding(state: State, embedding: tuple[Any, ...]) -> State:
+def with_embedding(state: State, embedding: tuple[Array, ...]) -> State:
     """Return a state with the components of some rows stored in it."""
     return state.with_more({}, {f"embedding.{i}": scores for i, scores in enumerate(embedding)})
 
 
-def stored_embedding(state: State) -> tuple[Any, ...]:
+def stored_embedding(state: State) -> tuple[Array, ...]:
     """Return what `with_embedding` has stored; empty if there was nothing."""
     sample = state.behind("embedding.")
     return tuple(sample[str(i)] for i in range(len(sample)))

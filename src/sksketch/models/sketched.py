@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -119,7 +120,7 @@ class SketchEstimator(Estimator):
         self.sketch_ = sketch
         self._answers = {}
 
-    def reading(self, sketch: Sketch, feature_names: Any = None) -> Self:
+    def reading(self, sketch: Sketch, feature_names: Iterable[str] | None = None) -> Self:
         """Return a copy that has learned what a sketch has seen.
 
         Parameters

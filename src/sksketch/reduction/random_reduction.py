@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 
 from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.models.base import Estimator, or_as_before
@@ -153,7 +154,7 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     def _n_features_out(self) -> int:
         return self._map().n_components
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
     # Saving

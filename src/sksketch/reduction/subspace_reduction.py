@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 
 from sksketch._typing import Array
 from sksketch.arrays.rows import as_weights, squared_row_norms
@@ -258,7 +259,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
     def _n_features_out(self) -> int:
         return self._map().n_components
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
     def _placed(self, X: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import Tags
 from threadpoolctl import threadpool_limits
 
 from sksketch._typing import Array
@@ -209,7 +210,7 @@ class StreamingSpectralClustering(
         ]
         return xp.concat(found)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
     def _learned(self, state: State) -> State:

@@ -26,7 +26,14 @@ from sksketch.kernel_methods.fitting import (
 from sksketch.kernel_methods.kernels import check_domain
 from sksketch.kernel_methods.pairs.pair_moments import PairedFunctions
 from sksketch.kernel_methods.pairs.pair_solvers import PILOT_ROWS, SOLVERS, FinishedPairs
-from sksketch.kernel_methods.piloted import EMBEDDED_ROWS, NOT_YET, Found, PilotedLearner, Planned
+from sksketch.kernel_methods.piloted import (
+    EMBEDDED_ROWS,
+    NOT_YET,
+    Found,
+    PilotedLearner,
+    Planned,
+    Views,
+)
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import (
     FLAG,
@@ -48,9 +55,10 @@ SAMPLE_ROWS = 10_000
 def _both(*allowed: Constraint) -> tuple[Constraint, ...]:
     """Allow what each view may have, for both or as a pair."""
 
-    def accepts(value: Any) -> bool:
-        pair = isinstance(value, tuple | list) and len(value) == 2
-        return pair and all(any(one.accepts(part) for one in allowed) for part in value)
+    def accepts(value: object) -> bool:
+        if not isinstance(value, tuple | list) or len(value) != 2:
+            return False
+        return all(any(one.accepts(part) for one in allowed) for part in value)
 
     return *allowed, Constraint("a tuple of two such", accepts)
 
@@ -78,7 +86,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     # Rows
 
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+    def _checked(self, X: Any, y: Any, *, reset: bool) -> Views:
         """Return checked rows of both views."""
         rows = kernel_rows(self, X, reset=reset)
         others = self._checked_other(y, reset=reset)
@@ -128,7 +136,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
             self.embedding_sample_ = piloted.embedding_of(f(rows[some]), g(others[some]))
         return self
 
-    def _start(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _start(self, X: Any, y: Any) -> Views:
         """Begin with nothing learned; return checked rows."""
         self._check_params()
         rows = self._checked(X, y, reset=True)
@@ -140,7 +148,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
     def _sample(self, n_rows: int) -> Array:
         return np.sort(stream(self._learner.seed, "sample").permutation(n_rows)[:SAMPLE_ROWS])
 
-    def _solved(self, views: tuple[Any, ...]) -> Planned:
+    def _solved(self, views: Views) -> Planned:
         """Solve for rows that are all there are."""
         rows, others = views
         n_rows = rows.shape[0]
@@ -151,7 +159,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         chosen.solver.fit(rows, others, order, self.n_steps, self._sample(n_rows))
         return chosen
 
-    def _chosen(self, pilot: tuple[Any, ...], n_rows: int | None = None) -> Planned:
+    def _chosen(self, pilot: Views, n_rows: int | None = None) -> Planned:
         """Choose features and solver by pilot rows; of ``n_rows`` in all, where that is known."""
         params = self.get_params(deep=False)
         bandwidths, landmarks = (

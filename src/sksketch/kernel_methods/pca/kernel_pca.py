@@ -6,6 +6,7 @@ import copy
 from typing import Any, Self
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 
 from sksketch._typing import Array
 from sksketch.exceptions import NotMergeableError, Option
@@ -15,7 +16,7 @@ from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, kernel_rows
 from sksketch.kernel_methods.pca.component_solvers import SOLVERS, certificate_of
 from sksketch.kernel_methods.pca.pre_image import PreImage
 from sksketch.kernel_methods.pca.solving import PILOT_ROWS, chosen_solver, sample_of, solved
-from sksketch.kernel_methods.piloted import EMBEDDED_ROWS, NOT_YET, Found, PilotedLearner, Planned
+from sksketch.kernel_methods.piloted import Found, PilotedLearner, Planned, Views
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import FLAG, NOTHING, one_of, whole
 from sksketch.models.parameters import seed_of
@@ -183,7 +184,9 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
             rows = self._start(X)
             self._learner = self._learner.with_solver(self._solved((rows,)), rows.shape[0])
             sample, functions = sample_of(rows, self._learner.seed), self._functions()
-            self.embedding_sample_ = piloted.embedding_of(functions(sample[:EMBEDDED_ROWS]))
+            self.embedding_sample_ = piloted.embedding_of(
+                functions(sample[: piloted.EMBEDDED_ROWS])
+            )
             if self.fit_inverse_transform:
                 self._inverse = PreImage.learned(functions(sample), sample)
         return self
@@ -193,15 +196,14 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         self._check_params()
         rows = kernel_rows(self, X, reset=True)
         self._learner = PilotedLearner(self.pilot_rows, seed_of(self.random_state))
-        self._inverse, self._n_passes_done = None, 0
+        self._inverse, self._n_passes_done, self._answers = None, 0, {}
         self.__dict__.pop("embedding_sample_", None)
-        self._answers = {}
         return rows
 
-    def _solved(self, views: tuple[Any, ...]) -> Planned:
+    def _solved(self, views: Views) -> Planned:
         return solved(self.get_params(deep=False), views[0], self._learner)
 
-    def _chosen(self, pilot: tuple[Any, ...]) -> Planned:
+    def _chosen(self, pilot: Views) -> Planned:
         return chosen_solver(self.get_params(deep=False), pilot[0], self._learner.seed)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -238,10 +240,8 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
 
     def _absorb(self, other: Self) -> None:
         if not hasattr(self, "_learner"):
-            raise NotMergeableError(NOT_YET.format(self.pilot_rows))
+            raise NotMergeableError(piloted.NOT_YET.format(self.pilot_rows))
         self._learner.merge(other._learner)
-
-    # Parts of the rows, learned apart
 
     def shard_template(self) -> Self:
         """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""
@@ -278,12 +278,9 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
 
     def end_pass(self, number: int) -> None:
         """Begin another pass: all rows have come ``number`` times."""
-        chosen = self._learner.chosen
-        if number > self._n_passes_done and chosen is not None:
+        if number > self._n_passes_done and (chosen := self._learner.chosen) is not None:
             chosen.solver.end_pass()
             self._n_passes_done = number
-
-    # Answers
 
     def _found(self) -> Found:
         """Return what the solver has found, computed once after each update."""
@@ -353,18 +350,18 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         functions = self._functions()
         if is_dask(X):
             return lazily(self, "transform", X)
-        rows = kernel_rows(self, X, reset=False)
-        return functions(rows)
+        return functions(kernel_rows(self, X, reset=False))
 
     def keep_embedding(self, *views: Any) -> Self:
         """Keep the components of the first 400 of some rows, for the pictures of a report.
 
         `fit` does so by itself; after a stream the rows have gone.
         """
-        self.embedding_sample_ = piloted.embedding_of(self.transform(views[0][:EMBEDDED_ROWS]))
+        scores = self.transform(views[0][: piloted.EMBEDDED_ROWS])
+        self.embedding_sample_ = piloted.embedding_of(scores)
         return self
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
     def inverse_transform(self, X: Any) -> Any:
