@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.extmath import row_norms
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.rows import dense_tiles, times
 from sksketch.arrays.sparse import is_sparse
@@ -269,7 +269,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         """
         return self._scores_and_rest(host_rows(X))[1]
 
-    def _scores_and_rest(self, X: Any) -> tuple[Array, Array]:
+    def _scores_and_rest(self, X: Rows) -> tuple[Array, Array]:
         """Return scores in float64, and the squared distance of each row from its projection."""
         rows, V, offset = self._rows(X), self.components_, self._offset()
         if sp.issparse(rows):
@@ -318,7 +318,7 @@ def scores_of(rows: Any, V: Array, offset: Array | None) -> Any:
     return scores
 
 
-def _sparse_scores_and_rest(rows: Any, V: Array, offset: Array | None) -> tuple[Array, Array]:
+def _sparse_scores_and_rest(rows: Rows, V: Array, offset: Array | None) -> tuple[Array, Array]:
     """Return both for sparse rows, which cannot be moved."""
     scores, norms = np.asarray(rows @ V.T), row_norms(rows, squared=True)
     if offset is not None:

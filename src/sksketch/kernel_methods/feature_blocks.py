@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sksketch._typing import Rows
 from sksketch.arrays.namespace import dtype_name, like, namespace, zeros
 from sksketch.kernel_methods.feature_maps import FeatureBlock, FeatureMap
 
@@ -29,7 +30,7 @@ class FeatureBlocks:
     True
     """
 
-    def __init__(self, features: FeatureMap, X: Any, start: int, stop: int) -> None:
+    def __init__(self, features: FeatureMap, X: Rows, start: int, stop: int) -> None:
         self._features, self._X = features, X
         self._start, self._stop = start, stop
         short = (stop - start) * X.shape[0] * X.dtype.itemsize <= HELD_BYTES
@@ -49,7 +50,7 @@ class FeatureBlocks:
             H[rows] += values @ a[columns - self._start]
         return H
 
-    def transposed_times(self, H: Any) -> tuple[Any, Any]:
+    def transposed_times(self, H: Rows) -> tuple[Any, Any]:
         """Return Phi' H and the sums of the columns of Phi."""
         xp, (n, k) = namespace(H), H.shape
         # A column of ones gives the sums in the same product.

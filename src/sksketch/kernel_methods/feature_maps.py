@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import dtype_name, like, on_device, to_numpy, zeros
 from sksketch.kernel_methods.batching import BatchQueue, copied
 from sksketch.kernel_methods.feature_sampling import Columns, draw, feature_values
@@ -45,18 +45,18 @@ class FeatureMap(ABC):
     most_columns: int
 
     @abstractmethod
-    def parameters(self, start: int, stop: int, X: Any) -> tuple[Any, Any]:
+    def parameters(self, start: int, stop: int, X: Rows) -> tuple[Any, Any]:
         """Return the order of a range of columns, and what they are computed from."""
 
     @abstractmethod
-    def values(self, start: int, stop: int, parameters: Any, X: Any) -> Any:
+    def values(self, start: int, stop: int, parameters: Any, X: Rows) -> Any:
         """Return a range of columns for some rows, in that order."""
 
     @abstractmethod
     def state(self) -> State:
         """Return all it is as plain data; `load_features` builds it again."""
 
-    def blocks(self, X: Any, start: int = 0, stop: int | None = None) -> Iterator[FeatureBlock]:
+    def blocks(self, X: Rows, start: int = 0, stop: int | None = None) -> Iterator[FeatureBlock]:
         """Yield the features of rows ``X``, one range of columns after the other."""
         stop = self.n_columns if stop is None else stop
         # A device is faster at one large product than at several.
@@ -69,10 +69,10 @@ class FeatureMap(ABC):
                 rows = slice(first, min(first + n_rows, X.shape[0]))
                 yield FeatureBlock(rows, columns, self.values(begin, end, parameters, X[rows]))
 
-    def _long(self, X: Any) -> bool:
+    def _long(self, X: Rows) -> bool:
         return self.unit <= 2 and on_device(X)
 
-    def evaluate(self, X: Any, coefficients: Any) -> Any:
+    def evaluate(self, X: Rows, coefficients: Any) -> Any:
         """Return sum_j Phi_j(x) coefficients_j for rows x in float64, one column per function.
 
         The coefficients may be fewer than all columns, those of the first ones.
@@ -147,7 +147,7 @@ class RandomFeatureMap(FeatureMap):
         self.most_columns = self.block_columns if whole else BLOCK_COLUMNS
         self._kept: dict[Any, Any] | None = {} if cached else None
 
-    def parameters(self, start: int, stop: int, X: Any) -> tuple[Any, Any]:
+    def parameters(self, start: int, stop: int, X: Rows) -> tuple[Any, Any]:
         """Return order and parameters of columns, in the precision and on the device of X."""
         key = (start, stop, dtype_name(X), str(getattr(X, "device", "")))
         if self._kept is not None and key in self._kept:
@@ -164,7 +164,7 @@ class RandomFeatureMap(FeatureMap):
             self._kept[key] = found
         return found
 
-    def values(self, start: int, stop: int, parameters: Any, X: Any) -> Any:
+    def values(self, start: int, stop: int, parameters: Any, X: Rows) -> Any:
         """Return a range of columns for some rows, in their order."""
         return feature_values(self.kernel, self._columns(start, stop), parameters, X)
 
@@ -201,7 +201,7 @@ class NystromMap(FeatureMap):
     True
     """
 
-    def __init__(self, kernel: Kernel, landmarks: Any) -> None:
+    def __init__(self, kernel: Kernel, landmarks: Rows) -> None:
         self.kernel = kernel
         # They may be rows of the caller, all of them or those named as a parameter.
         self.landmarks = copied(landmarks)
@@ -213,7 +213,7 @@ class NystromMap(FeatureMap):
         self.whitening: Array = vectors[:, keep] / np.sqrt(eigenvalues[keep])
         self.n_columns = self.unit = self.most_columns = self.whitening.shape[1]
 
-    def parameters(self, start: int, stop: int, X: Any) -> tuple[Any, Any]:
+    def parameters(self, start: int, stop: int, X: Rows) -> tuple[Any, Any]:
         """Return landmarks and whitening, in the precision and on the device of X."""
         dtype = dtype_name(X)
         Z = self.landmarks
@@ -221,12 +221,12 @@ class NystromMap(FeatureMap):
         order = like(np.arange(start, stop), X)
         return order, (Z, like(self.whitening * self.n_columns**0.5, X, dtype))
 
-    def values(self, start: int, stop: int, parameters: Any, X: Any) -> Any:
+    def values(self, start: int, stop: int, parameters: Any, X: Rows) -> Any:
         """Return all columns for some rows."""
         landmarks, whitening = parameters
         return self.kernel(X, landmarks) @ whitening
 
-    def evaluate(self, X: Any, coefficients: Any) -> Any:
+    def evaluate(self, X: Rows, coefficients: Any) -> Any:
         """Return sums of the columns, without making all of them."""
         a = to_numpy(coefficients).astype(np.float64)
         Z, _ = self.parameters(0, self.n_columns, X)[1]

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from sksketch._typing import Rows
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import on_device
 from sksketch.arrays.random import sampled
@@ -66,7 +67,7 @@ def kernel_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     return rows
 
 
-def further_rows(X: Any, name: str) -> Any:
+def further_rows(X: Rows, name: str) -> Any:
     """Return checked rows of a view beside the first, of which scikit-learn knows nothing."""
     if on_device(X):
         return checked_on_device(as_column(X))
@@ -122,7 +123,7 @@ def fitted_features(
     )
 
 
-def chosen_landmarks(landmarks: Any, X: Any, seed: int) -> Any:
+def chosen_landmarks(landmarks: Rows, X: Rows, seed: int) -> Any:
     """Return landmarks as given, or that number of random rows."""
     if not isinstance(landmarks, Integral):
         rows = landmarks if sp.issparse(landmarks) else np.asarray(landmarks, dtype=np.float64)

@@ -7,6 +7,7 @@ from typing import Any, Self
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
+from sksketch._typing import Rows
 from sksketch.kernel_methods.feature_maps import load_features
 from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, fitted_features, kernel_rows
 from sksketch.models.base import Estimator, or_as_before
@@ -94,7 +95,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         *,
         bandwidth: float | str = "median",
         kernel_params: dict[str, Any] | None = None,
-        landmarks: Any = None,
+        landmarks: Rows | None = None,
         pairs: bool = True,
         feature_batch: int = 1024,
         cache_features: bool = False,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
+from sksketch._typing import Rows
 from sksketch.state.persistence import State
 
 
@@ -43,5 +44,5 @@ class Piloted(Protocol):
 
     pilot_rows: int
 
-    def take_pilot(self, rows: Any) -> None:
+    def take_pilot(self, rows: Rows) -> None:
         """Choose by these rows what all parts must have in common."""

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sksketch._typing import Rows
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.checks import check_ageless, checked_rows
 from sksketch.models.runner import fit_dask, is_dask
@@ -103,7 +104,7 @@ class SketchEstimator(Estimator):
         # The sketch checks for NaN and infinity itself, in the pass that it needs anyway.
         return checked_rows(self, self._placed(X), reset=reset, all_finite=False), None
 
-    def _placed(self, X: Any) -> Any:
+    def _placed(self, X: Rows) -> Any:
         """Return rows where they are to be worked on: where they are."""
         return X
 
@@ -112,7 +113,7 @@ class SketchEstimator(Estimator):
         self._require_fitted()
         return checked_rows(self, self._placed(X), reset=False)
 
-    def _check_enough(self, rows: Any) -> None:
+    def _check_enough(self, rows: Rows) -> None:
         """Refuse rows that ``fit`` cannot learn from at all."""
 
     def _update(self, sketch: Sketch, rows: Any, targets: Any, sample_weight: Any) -> None:

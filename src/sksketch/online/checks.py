@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.rows import without_traps
 from sksketch.models.checks import are_plain
 from sksketch.online.learner import LARGEST
@@ -56,7 +56,7 @@ def checked_weights(weights: Any, n_rows: int) -> Array:
     return found
 
 
-def check_size(X: Any) -> float:
+def check_size(X: Rows) -> float:
     """Return the size of the largest entry, if it is finite and not too large."""
     largest = largest_of(X)
     if math.isnan(largest) or math.isinf(largest):

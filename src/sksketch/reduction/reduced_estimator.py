@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.rows import as_weights
 from sksketch.exceptions import StateFormatError
 from sksketch.models.base import Estimator, or_as_before
@@ -88,11 +88,11 @@ class ReducedEstimator(Estimator):
     intercept_: Array
 
     @abstractmethod
-    def _targets(self, y: Any) -> tuple[Array, str]:
+    def _targets(self, y: Rows) -> tuple[Array, str]:
         """Return the targets of the problem, and its loss."""
 
     @abstractmethod
-    def _class_weights(self, y: Any) -> Array | float:
+    def _class_weights(self, y: Rows) -> Array | float:
         """Return factors of the row weights."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

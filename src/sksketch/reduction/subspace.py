@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.linalg import eigh_descending, thin_svd
 from sksketch.arrays.random import stream
@@ -37,7 +37,7 @@ class LinearMap(ABC):
         return math.sqrt(self.n_components)
 
     @abstractmethod
-    def project(self, rows: Any) -> Array:
+    def project(self, rows: Rows) -> Array:
         """Return the coordinates U'x of rows, dense or CSR, one row each."""
 
     @abstractmethod
@@ -58,7 +58,7 @@ class DenseBasis(LinearMap):
         self.vectors = np.ascontiguousarray(vectors)
         self.n_features, self.n_components = vectors.shape
 
-    def project(self, rows: Any) -> Array:
+    def project(self, rows: Rows) -> Array:
         """Return the coordinates of rows."""
         return np.asarray(rows @ self.vectors.astype(rows.dtype, copy=False))
 
@@ -128,7 +128,7 @@ class FactoredBasis(LinearMap):
             total += rows.T @ rows
         return total
 
-    def project(self, rows: Any) -> Array:
+    def project(self, rows: Rows) -> Array:
         """Return the coordinates of rows."""
         if not sp.issparse(self._spanning):
             images = np.asarray(rows @ self._spanning)
@@ -202,7 +202,7 @@ class ColumnSample(LinearMap):
         self.n_features, self.n_components = n_features, len(chosen)
         self._scale = math.sqrt(n_features / len(chosen))
 
-    def project(self, rows: Any) -> Array:
+    def project(self, rows: Rows) -> Array:
         """Return the coordinates of rows."""
         taken = rows[:, self._chosen]
         return np.asarray(self._scale * (taken.toarray() if sp.issparse(taken) else taken))

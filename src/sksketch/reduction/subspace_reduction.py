@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.rows import as_weights, squared_row_norms
 from sksketch.exceptions import NotMergeableError
 from sksketch.models.checks import host_rows
@@ -262,7 +262,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
     def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
-    def _placed(self, X: Any) -> Any:
+    def _placed(self, X: Rows) -> Any:
         return host_rows(X)
 
     def _map(self) -> LinearMap:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.random import stream
 from sksketch.arrays.rows import without_traps
 
@@ -48,7 +48,7 @@ class Reservoir:
         self.y: Array = np.zeros((0, 0))
         self.weights: Array = np.zeros(0)
 
-    def exchange(self, X: Any, y: Array, weights: Array) -> tuple[Any, Array, Array]:
+    def exchange(self, X: Rows, y: Array, weights: Array) -> tuple[Any, Array, Array]:
         """Offer rows; return those to learn from, some of them held until now."""
         n_rows = X.shape[0]
         draws = self._draws(n_rows)
@@ -113,7 +113,7 @@ class Reservoir:
                 self.X = without_traps(sp.csr_array(parts, shape=(len(self.y), n_features)))
 
 
-def _joined(first: Any, second: Any) -> Any:
+def _joined(first: Rows, second: Rows) -> Any:
     if sp.issparse(first) or sp.issparse(second):
         return sp.vstack([first, second], format="csr")
     return np.concatenate([first, second])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.kernel_methods.bandwidth import median_distance
 from sksketch.kernel_methods.batching import BatchQueue
@@ -41,7 +41,7 @@ class WeightedDensity:
     rows: Any
     weights: Any
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Rows) -> Any:
         """Return the weighted means at rows, in float64."""
         n = self.rows.shape[0]
         rows = self.rows if hasattr(self.rows, "tocsr") else like(self.rows, X)
@@ -104,7 +104,7 @@ def _matern_log_volume(nu: float, d: int) -> float:
     return shape + 0.5 * d * math.log(4.0 * math.pi / (2.0 * nu))
 
 
-def density_bandwidth(X: Any, n_rows: int, kernel: str, seed: int) -> float:
+def density_bandwidth(X: Rows, n_rows: int, kernel: str, seed: int) -> float:
     """Return Silverman's bandwidth for a density of ``n_rows`` rows that are like those of ``X``.
 
     The median distance over sqrt(2 n_features) takes the place of the standard deviation. For
@@ -120,7 +120,7 @@ def density_bandwidth(X: Any, n_rows: int, kernel: str, seed: int) -> float:
     return scale * math.pow(4.0 / ((d + 2) * n_rows), 1.0 / (d + 4))
 
 
-def to_sum_one(weights: Any) -> Array:
+def to_sum_one(weights: Rows) -> Array:
     """Return weights whose columns have the mean 1, so that densities integrate to 1."""
     found = to_numpy(weights)
     means = found.mean(axis=0)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import orthonormal
@@ -124,7 +124,7 @@ def _images(features: Triple, views: Triple, bases: Triple, shared: bool) -> Tri
     return Triple(*([sum(images)] * 3 if shared else images))
 
 
-def coordinates(features: FeatureMap, X: Any, basis: Any) -> Any:
+def coordinates(features: FeatureMap, X: Rows, basis: Any) -> Any:
     """Return B' psi(x) for all rows, in float64."""
     return features.evaluate(X, basis) * features.n_columns**-0.5
 
@@ -191,7 +191,7 @@ def solve(moments: Moments, seed: int, *, shared: bool) -> Mixture:
     return Mixture(weights, Triple(first, second, third), singular)
 
 
-def responsibilities(mixture: Mixture, Z: Any, view: int) -> Any:
+def responsibilities(mixture: Mixture, Z: Rows, view: int) -> Any:
     """Return g_h(x) with mean 1/weights_h in class h and mean zero in all others.
 
     Weighted by g_h of another view, rows of a view have the distribution of class h.

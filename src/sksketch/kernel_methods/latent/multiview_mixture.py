@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.arrays.random import stream
 from sksketch.kernel_methods.batching import joined_rows
@@ -208,7 +208,7 @@ class MultiviewMixture(Estimator):
             self._lifted = self._lift(views, mixture, bases, seed) if self.lift_rows else None
         return self
 
-    def density(self, X: Any, component: int | None = None, *, view: int = 1) -> Any:
+    def density(self, X: Rows, component: int | None = None, *, view: int = 1) -> Any:
         """Return the density of rows of one view, given the class, smoothed by the kernel.
 
         Parameters
@@ -337,7 +337,7 @@ class MultiviewMixture(Estimator):
         """Return what the values of features are uncertain by."""
         return 1.0 / math.sqrt(self.features_[view].n_columns)
 
-    def _kernel_means(self, rows: Any, view: int) -> tuple[Any, Any]:
+    def _kernel_means(self, rows: Rows, view: int) -> tuple[Any, Any]:
         """Return E[k(x, X) | h] for rows x and all classes h, and the kernel."""
         if self._lifted is not None:
             return self._lifted[view](rows), self._lifted[view].kernel

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sksketch._typing import Rows
 from sksketch.arrays.namespace import like, namespace, to_numpy, zeros
 from sksketch.arrays.random import sampled
 from sksketch.kernel_methods.bandwidth import finite_distances, median_distance
@@ -31,7 +32,7 @@ DEGREE_FLOOR = 0.1
 BLOCK_BYTES = 1 << 25
 
 
-def local_scale(X: Any, n_clusters: int, kernel: str, seed: int) -> float:
+def local_scale(X: Rows, n_clusters: int, kernel: str, seed: int) -> float:
     """Return a bandwidth that connects a row to its neighbors, and not to other clusters.
 
     It is the median, over a sample of rows, of the distance to the neighbor whose rank is
@@ -54,7 +55,7 @@ def local_scale(X: Any, n_clusters: int, kernel: str, seed: int) -> float:
     return float(np.median(away)) if len(away) else median_distance(X, kernel, seed)
 
 
-def spectral_coefficients(features: FeatureMap, X: Any, n_clusters: int, seed: int) -> Any:
+def spectral_coefficients(features: FeatureMap, X: Rows, n_clusters: int, seed: int) -> Any:
     """Return a with Phi(x) a in the directions of the normalized affinity's eigenvectors.
 
     Two passes over the rows, in blocks: one for the sum of features, one for their weighted
@@ -79,7 +80,7 @@ def spectral_coefficients(features: FeatureMap, X: Any, n_clusters: int, seed: i
     return vectors[:, keep] / scale * M**-0.5
 
 
-def embedding(features: FeatureMap, coefficients: Any, X: Any) -> Any:
+def embedding(features: FeatureMap, coefficients: Any, X: Rows) -> Any:
     """Return rows as directions: of length one, or zero for those without neighbors."""
     H = features.evaluate(X, coefficients)
     xp = namespace(H)
@@ -93,13 +94,13 @@ def nearest(points: Any, centers: Any) -> Any:
     return xp.argmin(xp.sum(C * C, axis=1)[None, :] - 2.0 * (points @ C.T), axis=1)
 
 
-def _features(features: FeatureMap, X: Any) -> Any:
+def _features(features: FeatureMap, X: Rows) -> Any:
     F = features.transform(X)
     xp = namespace(F)
     return xp.astype(F, xp.float64, copy=False)
 
 
-def _blocks(X: Any, n_columns: int) -> Iterator[slice]:
+def _blocks(X: Rows, n_columns: int) -> Iterator[slice]:
     step = max(256, BLOCK_BYTES // (8 * n_columns))
     for start in range(0, X.shape[0], step):
         yield slice(start, min(start + step, X.shape[0]))

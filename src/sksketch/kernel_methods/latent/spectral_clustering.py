@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import Tags
 from threadpoolctl import threadpool_limits
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import dtype_name, namespace, to_numpy
 from sksketch.arrays.random import sampled
 from sksketch.kernel_methods.feature_maps import load_features
@@ -199,10 +199,10 @@ class StreamingSpectralClustering(
         self._require_fitted()
         return kernel_rows(self, X, reset=False)
 
-    def _embedding(self, rows: Any) -> Any:
+    def _embedding(self, rows: Rows) -> Any:
         return embedding(self.features_, self.coefficients_, rows)
 
-    def _labels(self, rows: Any) -> Any:
+    def _labels(self, rows: Rows) -> Any:
         xp = namespace(rows)
         found = [
             nearest(self._embedding(rows[start : start + BLOCK_ROWS]), self.cluster_centers_)

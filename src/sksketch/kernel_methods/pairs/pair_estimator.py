@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_consistent_length
 
-from sksketch._typing import Array, PathLike
+from sksketch._typing import Array, PathLike, RowsLike
 from sksketch.arrays.namespace import like, on_device
 from sksketch.arrays.random import stream
 from sksketch.exceptions import NotMergeableError
@@ -271,7 +271,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         others = self._checked_other(y, reset=False)
         return scores, g(others)
 
-    def fit_transform(self, X: Any, y: Any) -> Any:
+    def fit_transform(self, X: RowsLike, y: RowsLike) -> Any:
         """Learn from all pairs and return the components of both views."""
         return self.fit(X, y).transform(X, y)
 

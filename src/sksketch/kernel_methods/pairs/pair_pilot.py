@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sksketch._typing import Rows
 from sksketch.arrays.namespace import dtype_name, like, namespace, to_numpy, zeros
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import block_krylov
@@ -16,7 +17,7 @@ from sksketch.kernel_methods.pairs.pair_moments import leading_pairs
 PILOT_RIDGE = 0.03
 
 
-def whole_features(features: FeatureMap, X: Any, center: bool) -> tuple[Any, Any]:
+def whole_features(features: FeatureMap, X: Rows, center: bool) -> tuple[Any, Any]:
     """Return all features of some rows, scaled, centered if asked for, and the raw means."""
     F = features.transform(X)
     xp = namespace(F)

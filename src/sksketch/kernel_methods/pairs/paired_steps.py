@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import finite, like, namespace, to_numpy
 from sksketch.arrays.subspace import orthonormal
 from sksketch.kernel_methods.expansions import Functions
@@ -53,7 +53,7 @@ class View:
         self.n_seen = n_seen
         self.center = center
 
-    def values(self, X: Any) -> tuple[Any, FeatureBlocks]:
+    def values(self, X: Rows) -> tuple[Any, FeatureBlocks]:
         """Return the functions on rows in float64, and the features behind them."""
         # The rows may be on another device than those before.
         self.coefficients, self.means = like(self.coefficients, X), like(self.means, X)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sksketch._typing import Rows
 from sksketch.arrays.namespace import finite, like, namespace, to_numpy, zeros
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import block_krylov, inverse_square_root
@@ -134,7 +135,7 @@ class DoublyStochasticPCA:
         if self.n_steps % CHECK_EVERY == 0:
             self._check()
 
-    def _values(self, X: Any) -> tuple[Any, FeatureBlocks]:
+    def _values(self, X: Rows) -> tuple[Any, FeatureBlocks]:
         """Return the functions on rows, and the features that they were computed from."""
         # The rows may be on another device than those before.
         self.coefficients, self.means, self.counts = (
@@ -155,7 +156,7 @@ class DoublyStochasticPCA:
         eta = first / (1.0 + decay * self.n_steps) * share * self._damping
         return np.eye(k) - eta * (np.triu(C) if self.order == "gha" else C), eta * np.eye(k)
 
-    def _grow(self, X: Any, H: Any, drive: Any) -> None:
+    def _grow(self, X: Rows, H: Rows, drive: Rows) -> None:
         """Give the next features their first coefficients."""
         xp, start = namespace(X), self.coefficients.shape[0]
         stop = self._whole(start + self.feature_batch)
@@ -250,7 +251,7 @@ class DoublyStochasticPCA:
         """Take the Ritz values from these rows instead of those on the way."""
         self._P, self._Q = self._ritz(self._values(X)[0], X)
 
-    def _ritz(self, H: Any, X: Any) -> tuple[Any, Any]:
+    def _ritz(self, H: Rows, X: Rows) -> tuple[Any, Any]:
         return kernel_ritz(H, X, self.features.kernel, self.center)
 
     # Answers

@@ -8,7 +8,7 @@ from typing import Any, Self
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.exceptions import NotMergeableError, Option
 from sksketch.kernel_methods import piloted
 from sksketch.kernel_methods.expansions import Functions
@@ -134,7 +134,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         bandwidth: float | str = "median",
         kernel_params: dict[str, Any] | None = None,
         n_random_features: int = 4096,
-        landmarks: Any = None,
+        landmarks: Rows | None = None,
         solver: str = "auto",
         center: bool = True,
         batch_size: int = 1024,
@@ -255,7 +255,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
             )
         return type(self)(**self.get_params(deep=False))
 
-    def take_pilot(self, rows: Any) -> None:
+    def take_pilot(self, rows: Rows) -> None:
         """Choose the features by some rows, as all parts must have the same."""
         pilot = self._start(rows)
         self._learner = self._learner.with_solver(self._chosen((pilot,)))
@@ -364,7 +364,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
     def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: RowsLike) -> Any:
         """Return rows that have about these components, by the linear map learned in `fit`.
 
         Parameters

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.arrays.subspace import against, orthonormal, ritz_of_images
 from sksketch.kernel_methods.feature_blocks import HELD_BYTES, FeatureBlocks
@@ -38,7 +38,7 @@ class KrylovPasses:
         self.sums = 0.0 * self.basis[0][:, 0]
         self.n_rows = 0
 
-    def add(self, X: Any) -> None:
+    def add(self, X: Rows) -> None:
         """Take more rows of this pass."""
         W = self.basis[-1] = like(self.basis[-1], X)
         self.total, self.sums = like(self.total, X), like(self.sums, X)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import dtype_name, like, on_device, to_numpy
 
 
@@ -24,7 +24,7 @@ class PreImage(NamedTuple):
     offset: Array
 
     @classmethod
-    def learned(cls, components: Any, rows: Any) -> PreImage:
+    def learned(cls, components: Any, rows: Rows) -> PreImage:
         """Return the least squares map between components and the rows that have them."""
         H = to_numpy(components).astype(np.float64)
         X = rows.toarray() if hasattr(rows, "toarray") else to_numpy(rows)

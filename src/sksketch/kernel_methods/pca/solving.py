@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sksketch._typing import Rows
 from sksketch.arrays.random import sampled, stream
 from sksketch.kernel_methods.fitting import Params, fitted_features
 from sksketch.kernel_methods.pca.component_solvers import SketchedComponents, SteppedComponents
@@ -16,7 +17,7 @@ SAMPLE_ROWS = 4000
 DEFAULT_POLISH = 2
 
 
-def chosen_solver(params: Params, pilot: Any, seed: int, n_rows: int | None = None) -> Planned:
+def chosen_solver(params: Params, pilot: Rows, seed: int, n_rows: int | None = None) -> Planned:
     """Choose features and solver by pilot rows.
 
     Parameters
@@ -44,7 +45,7 @@ def chosen_solver(params: Params, pilot: Any, seed: int, n_rows: int | None = No
     return Planned(SteppedComponents(learner, params["batch_size"]), plan)
 
 
-def solved(params: Params, rows: Any, learner: PilotedLearner) -> Planned:
+def solved(params: Params, rows: Rows, learner: PilotedLearner) -> Planned:
     """Solve for rows that are all there are, with the seed of a learner."""
     n_rows, polish, seed = rows.shape[0], params["polish"], learner.seed
     check_enough(params["n_components"], n_rows, params["n_components"] + params["center"])
@@ -56,6 +57,6 @@ def solved(params: Params, rows: Any, learner: PilotedLearner) -> Planned:
     return chosen
 
 
-def sample_of(rows: Any, seed: int) -> Any:
+def sample_of(rows: Rows, seed: int) -> Any:
     """Return random rows to measure by."""
     return sampled(rows, SAMPLE_ROWS, seed, "sample")
