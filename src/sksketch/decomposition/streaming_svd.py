@@ -41,28 +41,67 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
 
     Parameters
     ----------
-    n_components : int, float or None
+    n_components : int, float or None, default=None
         Number of components, a fraction of the energy to explain (below 1), or None for as
         many as the sketch keeps.
-    sketch : {"auto", "fd", "rfd", "cfd", "pfd", "isvd", "exact"} or Sketch
-        What remembers the rows; see `StreamingPCA`.
-    sketch_size : int, optional
-        Rows the sketch keeps.
-    tol : float, optional
+    sketch : {"auto", "fd", "rfd", "cfd", "pfd", "isvd", "exact"} or Sketch, default="auto"
+        What remembers the rows. "auto" accumulates the exact Gram matrix where that is cheap
+        and otherwise takes robust Frequent Directions with ``rule="half"``; `plan_` says which.
+    sketch_size : int, default=None
+        Rows the sketch keeps; by default a few more than ``n_components``.
+    tol : float, default=None
         Bound on the spectral error, relative to the squared norm, that the sketch grows to meet.
-    max_sketch_size : int, optional
+    max_sketch_size : int, default=None
         Limit for ``tol``.
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-    singular_values_ : array of shape (n_components,)
-    explained_variance_, explained_variance_ratio_ : array (n_components,)
-        Mean squared coordinate along each component, and its fraction of the whole.
+    components_ : array of shape (n_components_, n_features)
+        Right singular vectors as rows, most important first, with deterministic signs.
+    n_components_ : int
+        Number of components: as asked for, and never more than columns.
+    singular_values_ : array of shape (n_components_,)
+        Norms of the rows' coordinates along each component.
+    explained_variance_ : array of shape (n_components_,)
+        Mean squared coordinate along each component.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        The same as fractions of the whole.
+    noise_variance_ : float
+        Average of the same over the directions left out.
     certificate_ : Certificate
+        What is certain about the Gram matrix of the rows, with its error bounds.
+    target_met_ : bool
+        Whether the certified error is within ``tol``, and the energy asked for is certain.
     plan_ : str
-    n_samples_seen_ : int
+        One sentence: how the rows are remembered, why, and in how much memory.
     sketch_ : Sketch
+        What remembers the rows.
+    n_samples_seen_ : int
+        Rows learned from.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    StreamingPCA : The same of centered rows.
+    FrequentDirections : The sketch by itself.
+    sklearn.decomposition.TruncatedSVD : For rows that fit in memory.
+
+    Notes
+    -----
+    The rows are remembered by Frequent Directions [1]_, in its robust form [2]_ by default.
+    Nothing is solved until an attribute is read, with the parameters as they are then.
+
+    References
+    ----------
+    .. [1] Ghashami, M., Liberty, E., Phillips, J. M. and Woodruff, D. P. (2016). "Frequent
+       Directions: Simple and Deterministic Matrix Sketching". SIAM Journal on Computing 45(5).
+       doi:10.1137/15M1009718
+    .. [2] Luo, L., Chen, C., Zhang, Z., Li, W.-J. and Zhang, T. (2019). "Robust Frequent
+       Directions with Application in Online Learning". Journal of Machine Learning Research
+       20(45).
 
     Examples
     --------
@@ -98,9 +137,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         self.tol = tol
         self.max_sketch_size = max_sketch_size
 
-    def new_sketch(self, n_features: int) -> Sketch:
-        """Return an empty sketch for rows of ``n_features`` columns, as the parameters ask."""
-        self._check_params()
+    def _sketch_for(self, n_features: int) -> Sketch:
         if isinstance(self.sketch, Sketch):
             inner = self.sketch.fresh()
             if isinstance(inner, Centered):
@@ -241,6 +278,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         Returns
         -------
         array of shape (n_samples, n_features)
+            Rows, within the span of the components.
         """
         self._require_fitted()
         scores = X if on_device(X) else np.asarray(X)
@@ -266,6 +304,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         Returns
         -------
         array of shape (n_samples,)
+            Squared distances.
         """
         return self._scores_and_rest(host_rows(X))[1]
 

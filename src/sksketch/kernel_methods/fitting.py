@@ -95,9 +95,9 @@ def fitted_features(
         Checked ones.
     seed : int
         Of the features, and of the sample that measures the bandwidth.
-    bandwidth : float or str, optional
+    bandwidth : float or str, default=None
         In place of that of the parameters.
-    landmarks : int or rows, optional
+    landmarks : int or rows, default=None
         Number of random rows, or rows, to compare with; None takes random features.
 
     Returns

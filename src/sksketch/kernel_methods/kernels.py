@@ -45,7 +45,7 @@ class Kernel:
         "arc-cosine" of ``order`` 0, 1 or 2.
     bandwidth : float
         Rows are divided by it.
-    params : mapping, optional
+    params : mapping, default=None
         Values for the parameters named above.
 
     Examples

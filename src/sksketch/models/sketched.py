@@ -26,7 +26,6 @@ class SketchEstimator(Estimator):
     # Number of this part and of all parts, while parts of a table are learned apart.
     _shard: tuple[int, int] | None = None
 
-    @abstractmethod
     def new_sketch(self, n_features: int) -> Sketch:
         """Return an empty sketch for rows of ``n_features`` columns, as the parameters ask.
 
@@ -38,7 +37,14 @@ class SketchEstimator(Estimator):
         Returns
         -------
         Sketch
+            The sketch, without rows.
         """
+        self._check_params()
+        return self._sketch_for(n_features)
+
+    @abstractmethod
+    def _sketch_for(self, n_features: int) -> Sketch:
+        """Return an empty sketch, as the parameters ask, which make sense."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
@@ -49,12 +55,13 @@ class SketchEstimator(Estimator):
             Rows; those of dask are learned where they lie, see `fit_dask`.
         y : ignored
             Present for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
         self
+            This estimator.
         """
         if is_dask(X):
             return fit_dask(self, X, y, sample_weight)
@@ -76,12 +83,13 @@ class SketchEstimator(Estimator):
             Rows.
         y : ignored
             Present for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
         self
+            This estimator.
         """
         first = not hasattr(self, "sketch_")
         if is_dask(X):
@@ -128,12 +136,13 @@ class SketchEstimator(Estimator):
         ----------
         sketch : Sketch
             One that `new_sketch` might have given, with rows; it is copied.
-        feature_names : sequence of str, optional
+        feature_names : sequence of str, default=None
             Names of its columns.
 
         Returns
         -------
-        estimator
+        SketchEstimator
+            The copy, fitted.
         """
         twin = type(self)(**self.get_params(deep=False))
         assert sketch.n_features is not None
@@ -143,16 +152,14 @@ class SketchEstimator(Estimator):
 
     # Parts of the rows
 
-    def shard_template(self) -> Self:
-        """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""
+    def _template(self) -> Self:
         params = self.get_params(deep=False)
         for value in params.values():
             if isinstance(value, Sketch):
                 check_ageless(value)
         return type(self)(**params)
 
-    def for_shard(self, index: int, n_shards: int) -> Self:
-        """Return a copy of this template for one of ``n_shards`` parts of the rows."""
+    def _part(self, index: int, n_shards: int) -> Self:
         twin = type(self)(**self.get_params(deep=False))
         twin._shard = (index, n_shards)
         return twin

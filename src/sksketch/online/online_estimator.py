@@ -303,7 +303,7 @@ class OnlineEstimator(Estimator):
         ----------
         norm : float
             Length of the weights to compare with, their intercept included.
-        radius : float, optional
+        radius : float, default=None
             Bound of the distance between them and all weights on the way; by default it is
             computed from the lengths of both.
         within : bool
@@ -325,14 +325,24 @@ class OnlineEstimator(Estimator):
         return bounds[0] if len(bounds) == 1 else np.array(bounds)
 
     def merge(self, other: Any) -> Self:
-        """Refuse: the steps of an online learner depend on all rows before, in their order."""
+        """Refuse: the steps of an online learner depend on all rows before, in their order.
+
+        Parameters
+        ----------
+        other : object
+            Another estimator.
+
+        Raises
+        ------
+        NotMergeableError
+            Always.
+        """
         raise NotMergeableError(
             "online learners cannot be merged, because each step depends on all rows before it; "
             "learn from the rows of both in one run, or average the predictions of several"
         )
 
-    def shard_template(self) -> Self:
-        """Refuse: parts would have to be merged."""
+    def _template(self) -> Self:
         return self.merge(self)
 
     # Saving

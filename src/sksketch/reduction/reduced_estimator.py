@@ -104,12 +104,13 @@ class ReducedEstimator(Estimator):
             Rows; sparse ones are never made dense.
         y : array-like of shape (n_samples,)
             Labels or targets.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
         self
+            This estimator.
         """
         self._check_params()
         with or_as_before(self), Callbacks(self).running("fit"):
@@ -124,14 +125,19 @@ class ReducedEstimator(Estimator):
 
         Parameters
         ----------
-        X, y, sample_weight
-            As for `fit`.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; sparse ones are never made dense.
+        y : array-like of shape (n_samples,)
+            Labels or targets.
         alphas : array-like of shape (n_alphas,)
             Penalties, in any order; they are solved from the largest on.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
         ReducedPath
+            Models, with their gaps, in the order of ``alphas``.
         """
         self._check_params()
         values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
@@ -164,13 +170,14 @@ class ReducedEstimator(Estimator):
         ----------
         source : RowSource or anything that `open_rows` takes
             Rows and targets, to be read again and again.
-        reduction : SubspaceReduction or RandomReduction, optional
+        reduction : SubspaceReduction or RandomReduction, default=None
             What `new_reduction` gave, fitted to these rows already: by `fit_stream`, which can
             resume after an interruption. Not with ``class_weight``, which it has not seen.
 
         Returns
         -------
         self
+            This estimator.
         """
         self._check_params()
         opened = source if isinstance(source, RowSource) else open_rows(source)
@@ -249,7 +256,13 @@ class ReducedEstimator(Estimator):
         )
 
     def new_reduction(self) -> Any:
-        """Return the reduction that ``method`` asks for, not fitted yet."""
+        """Return the reduction that ``method`` asks for, not fitted yet.
+
+        Returns
+        -------
+        SubspaceReduction or RandomReduction
+            The reduction, with a fixed seed.
+        """
         self._check_params()
         options: dict[str, Any] = {
             "operator": self.operator,

@@ -36,7 +36,7 @@ def conjugate_gradients(
         What was learned from the same rows.
     rows : array or CSR matrix of shape (n_rows, n_features)
         Rows.
-    weights : array-like of shape (n_rows,), optional
+    weights : array-like of shape (n_rows,), default=None
         Weights of the rows.
     start : array of shape (n_features, n_targets)
         The sketch's answer.

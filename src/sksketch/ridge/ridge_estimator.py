@@ -74,9 +74,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     def _penalty(self) -> float:
         """Return the penalty of `coef_`."""
 
-    def new_sketch(self, n_features: int) -> Sketch:
-        """Return an empty sketch for rows of ``n_features`` columns, as the parameters ask."""
-        self._check_params()
+    def _sketch_for(self, n_features: int) -> Sketch:
         if isinstance(self.sketch, Sketch):
             inner = self.sketch.fresh()
         elif self.sketch == "auto" and exact_or_sketch("coefficients", n_features).exact:
@@ -201,6 +199,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         Returns
         -------
         RidgePath
+            Coefficients, intercepts and error bounds, in the order of ``alphas``.
         """
         self._require_fitted()
         values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))

@@ -24,17 +24,27 @@ class StreamingRidgeCV(RidgeEstimator):
 
     Parameters
     ----------
-    alphas : array-like of shape (n_alphas,)
+    alphas : array-like of shape (n_alphas,), default=(0.1, 1.0, 10.0)
         Penalties to choose from.
-    sketch, sketch_size, fit_intercept, correction :
-        As for `StreamingRidge`.
-    selection : {"gcv", "holdout"}
+    sketch : str or Sketch, default="auto"
+        "auto" keeps the exact covariance while it takes no more than 64 MiB and robust FD
+        beyond that. The methods of the paper are "fd", "rfd", "isvd", "2lfd", "sign",
+        "gaussian", "countsketch" and "exact"; or pass an empty sketch.
+    sketch_size : int, default=64
+        Rows that the sketch keeps.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept, by centering rows and targets in the same pass.
+    correction : str or float, default=None
+        Read-out of the "fd" family: "half", "none", "energy" and the others of
+        `FrequentDirections`. "energy" has the least coefficient error where the spectrum is
+        flat, and can be worse than "half" where it falls fast and the sketch is small.
+    selection : {"gcv", "holdout"}, default="gcv"
         How to choose: by generalized cross-validation, computed from the sketch alone, or by
         the squared error on rows that are kept apart.
-    holdout_rows : int
+    holdout_rows : int, default=1000
         Rows kept apart, chosen at random over the whole stream, if ``selection="holdout"``. The
         model does not learn from them.
-    random_state : int
+    random_state : int, default=0
         Chooses those rows.
 
     Attributes
@@ -46,10 +56,45 @@ class StreamingRidgeCV(RidgeEstimator):
         Generalized cross-validation score, or mean squared error on the rows kept apart. With
         "gcv" it is the largest that the coefficients found by the sketch can have.
     score_intervals_ : array of shape (n_alphas, 2)
-        What is certain, with "gcv", of the score of the exact solution at each penalty, whatever
+        Certified interval, with "gcv", of the score of the exact solution at each penalty, whatever
         the sketch lost and rounding did; from 0 to inf for sketches without a bound.
-    coef_, intercept_, coef_error_bound_ :
-        As for `StreamingRidge`, at ``alpha_``.
+    coef_ : array of shape (n_features,) or (n_targets, n_features)
+        Coefficients at ``alpha_``.
+    intercept_ : float or array of shape (n_targets,)
+        Intercept at ``alpha_``; 0.0 without one.
+    coef_error_bound_ : float
+        Certified bound on ``|coef_ - w| / |w|``, rounding included, with w the exact
+        coefficients at ``alpha_``; ``inf`` if none is certified.
+    coef_error_bound_absolute_ : float or array of shape (n_targets,)
+        The same for ``|coef_ - w|``.
+    certificate_ : Certificate
+        What is certain about the covariance of the rows, with its error bounds.
+    plan_ : str
+        One sentence: how the rows are remembered, why, and in how much memory.
+    sketch_ : Regression
+        What remembers rows and targets.
+    n_samples_seen_ : int
+        Rows learned from.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    StreamingRidge : One penalty, or a path of them.
+    sklearn.linear_model.RidgeCV : For rows that fit in memory.
+
+    Notes
+    -----
+    The coefficients are those of [1]_ and the score is that of [2]_, summed over the targets.
+
+    References
+    ----------
+    .. [1] Shi, B. and Phillips, J. M. (2021). "A Deterministic Streaming Sketch for Ridge
+       Regression". AISTATS, PMLR 130.
+    .. [2] Golub, G. H., Heath, M. and Wahba, G. (1979). "Generalized Cross-Validation as a Method
+       for Choosing a Good Ridge Parameter". Technometrics 21(2).
 
     Examples
     --------
@@ -173,10 +218,9 @@ class StreamingRidgeCV(RidgeEstimator):
         if self.selection == "holdout":
             raise NotMergeableError('rows kept apart cannot be merged; fit with selection="gcv"')
 
-    def shard_template(self) -> Self:
-        """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""
+    def _template(self) -> Self:
         self._require_no_holdout()
-        return super().shard_template()
+        return super()._template()
 
     def _learned(self, state: State) -> State:
         state = super()._learned(state)

@@ -8,6 +8,7 @@ import numpy as np
 
 from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import dtype_name, like, on_device, to_numpy
+from sksketch.state.persistence import State
 
 
 class PreImage(NamedTuple):
@@ -33,6 +34,16 @@ class PreImage(NamedTuple):
         ridge = 1e-12 * max(float(np.trace(H.T @ H)), 1e-300) * np.eye(H.shape[1])
         weights = np.linalg.solve(H.T @ H + ridge, H.T @ (X - x))
         return cls(weights, x - h @ weights)
+
+    def arrays(self) -> dict[str, Array]:
+        """Return both as fields of a state."""
+        return {f"inverse.{name}": part for name, part in self._asdict().items()}
+
+    @classmethod
+    def of(cls, state: State) -> PreImage | None:
+        """Build it again from a state with what `arrays` gave; None if there was no map."""
+        inverse = state.behind("inverse.")
+        return cls(**inverse) if inverse else None
 
     def rows(self, components: Any) -> Any:
         """Return rows that have about these components, after a look at their shape."""
