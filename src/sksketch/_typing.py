@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+#: Seeds as scikit-learn takes them.
+Seed: TypeAlias = int | np.random.RandomState | None
 PathLike: TypeAlias = str | os.PathLike[str]
 
 
@@ -39,3 +42,5 @@ class Rows(Protocol):
 
 #: What users may pass as rows, targets or weights.
 RowsLike: TypeAlias = Rows | npt.ArrayLike
+#: One row for an online learner: names with numbers, or numbers in the order of columns.
+OneRow: TypeAlias = Mapping[Any, Any] | npt.ArrayLike

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from sksketch._typing import Array, Rows, RowsLike
@@ -166,7 +164,7 @@ class StreamingPCA(StreamingSVD):
         # A direction without variance has no scale; leave it alone.
         return np.asarray(1.0 / np.where(deviations > 0, deviations, 1.0))
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: RowsLike) -> Array:
         """Return the log-likelihood of each row under the probabilistic PCA model.
 
         Parameters

@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.extmath import row_norms
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.rows import dense_tiles, times
 from sksketch.arrays.sparse import is_sparse
@@ -246,7 +246,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         """Return factors for the scores, if they are to be scaled."""
         return None
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: RowsLike) -> Any:
         """Return the coordinates of the rows along the components.
 
         Parameters
@@ -267,7 +267,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
             scores = scores * like(scales, scores, precision(scores))
         return cast(scores, precision(rows))
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: RowsLike) -> Any:
         """Return rows with the given coordinates.
 
         Parameters
@@ -281,7 +281,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
             Rows, within the span of the components.
         """
         self._require_fitted()
-        scores = X if on_device(X) else np.asarray(X)
+        scores: Any = X if on_device(X) else np.asarray(X)
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
             raise ValueError(
                 f"got coordinates of shape {scores.shape}, expected (n, {self.n_components_}); "
@@ -293,7 +293,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         offset = self._offset()
         return rows if offset is None else rows + like(offset, rows)
 
-    def reconstruction_error(self, X: Any) -> Array:
+    def reconstruction_error(self, X: RowsLike) -> Array:
         """Return the squared distance of each row from its projection on the components.
 
         Parameters
@@ -333,7 +333,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         return preserving_precision(super().__sklearn_tags__())
 
 
-def scores_of(rows: Any, V: Array, offset: Array | None) -> Any:
+def scores_of(rows: Rows, V: Array, offset: Array | None) -> Any:
     """Return the coordinates of rows, wherever they are, along the rows of V.
 
     Dense rows are moved before they are multiplied: far from zero, what a product leaves of their
@@ -348,7 +348,7 @@ def scores_of(rows: Any, V: Array, offset: Array | None) -> Any:
         around = cast(cast(rows, np.float64) - like(offset, rows), precision(rows))
         return times(around, V.T)
     narrow = cast(V, precision(rows)).T
-    scores = np.empty((len(rows), len(V)), precision(rows))
+    scores = np.empty((rows.shape[0], len(V)), precision(rows))
     start = 0
     for tile in dense_tiles(rows, precision(rows)):
         around = (tile - offset).astype(precision(rows), copy=False)

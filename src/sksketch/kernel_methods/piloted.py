@@ -217,7 +217,7 @@ def absorb(self: Estimator, other: Estimator) -> None:
     self._learner.merge(other._learner)
 
 
-def embedding_of(*scores: Any) -> tuple[Array, ...]:
+def embedding_of(*scores: Rows) -> tuple[Array, ...]:
     """Return components of some rows as a report keeps them, in single precision."""
     return tuple(to_numpy(part).astype(np.float32) for part in scores)
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from sksketch._typing import Rows
+from sksketch._typing import RowsLike, Seed
 from sksketch.kernel_methods.feature_maps import load_features
 from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, fitted_features, kernel_rows
 from sksketch.models.base import Estimator, or_as_before
@@ -113,11 +113,11 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         *,
         bandwidth: float | str = "median",
         kernel_params: dict[str, Any] | None = None,
-        landmarks: Rows | None = None,
+        landmarks: RowsLike | None = None,
         pairs: bool = True,
         feature_batch: int = 1024,
         cache_features: bool = False,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.kernel = kernel
         self.n_random_features = n_random_features
@@ -129,7 +129,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         self.cache_features = cache_features
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Take the number of columns from rows, and bandwidth and landmarks where asked for.
 
         Parameters
@@ -151,7 +151,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
             self.features_ = fitted_features(params, rows, seed, landmarks=self.landmarks)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Fit to the first block of rows, and only check the later ones.
 
         Parameters
@@ -171,7 +171,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         kernel_rows(self, X, reset=False)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: RowsLike) -> Any:
         """Return the features of rows, in their precision and on their device.
 
         Parameters

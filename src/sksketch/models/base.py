@@ -46,7 +46,7 @@ class Estimator(BaseEstimator, ABC):
     feature_names_in_: Array
     _answers: dict[str, Any]
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         put_doors(cls)
         super().__init_subclass__(**options)
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.special
 from sklearn.utils.class_weight import compute_class_weight
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike
 
 
 class Scored(Protocol):
@@ -18,7 +18,7 @@ class Scored(Protocol):
 
     classes_: Array
 
-    def _scores(self, X: Any) -> Array: ...
+    def _scores(self, X: RowsLike) -> Array: ...
 
 
 class WithLoss(Protocol):
@@ -88,7 +88,9 @@ def predicted(classes: Array, scores: Array) -> Array:
     return np.asarray(classes[np.argmax(scores, axis=1)])
 
 
-def weights_by_class(class_weight: Any, classes: Array, y: Rows) -> Array | float:
+def weights_by_class(
+    class_weight: dict[Any, float] | str | None, classes: Array, y: Rows
+) -> Array | float:
     """Return the weight that its label gives to each row."""
     if class_weight is None:
         return 1.0

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sksketch._typing import Rows
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.checks import check_ageless, checked_rows
 from sksketch.models.runner import fit_dask, is_dask
@@ -46,7 +46,9 @@ class SketchEstimator(Estimator):
     def _sketch_for(self, n_features: int) -> Sketch:
         """Return an empty sketch, as the parameters ask, which make sense."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None
+    ) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
 
         Parameters
@@ -74,7 +76,9 @@ class SketchEstimator(Estimator):
                 self._update(self.new_sketch(rows.shape[1]), rows, targets, sample_weight)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None
+    ) -> Self:
         """Learn from one more block of rows, of any size.
 
         Parameters
@@ -107,16 +111,16 @@ class SketchEstimator(Estimator):
         sketch = self.new_sketch(n_features)
         return sketch if self._shard is None else sketch.for_shard(*self._shard)
 
-    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+    def _checked(self, X: RowsLike, y: RowsLike | None, reset: bool) -> tuple[Any, Any]:
         """Return rows and, where they are used, targets, as arrays."""
         # The sketch checks for NaN and infinity itself, in the pass that it needs anyway.
         return checked_rows(self, self._placed(X), reset=reset, all_finite=False), None
 
-    def _placed(self, X: Rows) -> Any:
+    def _placed(self, X: RowsLike) -> Any:
         """Return rows where they are to be worked on: where they are."""
         return X
 
-    def _rows(self, X: Any) -> Any:
+    def _rows(self, X: RowsLike) -> Any:
         """Return rows for a fitted model, checked in full."""
         self._require_fitted()
         return checked_rows(self, self._placed(X), reset=False)
@@ -124,7 +128,9 @@ class SketchEstimator(Estimator):
     def _check_enough(self, rows: Rows) -> None:
         """Refuse rows that ``fit`` cannot learn from at all."""
 
-    def _update(self, sketch: Sketch, rows: Any, targets: Any, sample_weight: Any) -> None:
+    def _update(
+        self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
+    ) -> None:
         sketch.update(rows, weights=sample_weight)
         self.sketch_ = sketch
         self._answers = {}

@@ -39,7 +39,7 @@ def check_together(p: dict[str, Any]) -> None:
         )
 
 
-def checked_weights(weights: Any, n_rows: int) -> Array:
+def checked_weights(weights: RowsLike | None, n_rows: int) -> Array:
     """Return one weight for each row; unlike scikit-learn's check, a block may have none."""
     if weights is None:
         return np.ones(n_rows)
@@ -137,7 +137,7 @@ def signs(classes: Array, y: RowsLike) -> Array:
     return columns
 
 
-def given_classes(classes: Any) -> Array:
+def given_classes(classes: RowsLike | None) -> Array:
     """Return the labels that will come, in order."""
     if classes is None:
         raise ValueError("classes must be given at the first call of partial_fit")

@@ -9,17 +9,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from sksketch._typing import Array, Rows, RowsLike
+from sksketch._typing import Array, OneRow, Rows, RowsLike
 from sksketch.models import labels
 from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
-from sksketch.models.labels import (
-    has_probabilities,
-    labels_of,
-    labels_text,
-    one_against_rest,
-    predicted,
-    weights_by_class,
-)
 from sksketch.online.checks import check_classes, first_labels, given_classes, refuse_label, signs
 from sksketch.online.losses import CLASSIFICATION
 from sksketch.online.online_estimator import OnlineEstimator
@@ -80,8 +72,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
     online_error_ : float
         Part of the rows that were predicted wrong before they were learned from.
     cumulative_loss_ : float
-        Sum of the losses of those predictions, each clipped to ``[-C, C]`` first, and of all
-        classes.
+        Sum of the losses of those predictions, clipped to ``[-C, C]`` first, over all classes.
     learners_ : list of OnlineLearner
         One learner, or one for each of several classes.
     n_samples_seen_ : int
@@ -135,7 +126,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         initial_ridge: float | str = "auto",
         fit_intercept: bool = True,
         n_passes: int = 1,
-        class_weight: Any = None,
+        class_weight: dict[Any, float] | str | None = None,
         null_projection: str = "range",
         fraction: float = 0.2,
         buffer_rows: int | None = None,
@@ -156,7 +147,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         self.hash_size = hash_size
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None = None) -> Self:
         """Learn from all rows, forgetting what was learned before.
 
         Parameters
@@ -176,7 +167,11 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         return self._fit(X, y, sample_weight)
 
     def partial_fit(
-        self, X: RowsLike, y: RowsLike, classes: Any = None, sample_weight: RowsLike | None = None
+        self,
+        X: RowsLike,
+        y: RowsLike,
+        classes: RowsLike | None = None,
+        sample_weight: RowsLike | None = None,
     ) -> Self:
         """Learn from more rows.
 
@@ -200,7 +195,11 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         return self
 
     def partial_fit_predict(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+        self,
+        X: RowsLike,
+        y: RowsLike,
+        classes: RowsLike | None = None,
+        sample_weight: RowsLike | None = None,
     ) -> Array:
         """Learn from more rows; return the label of each as predicted before it was learned from.
 
@@ -229,7 +228,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
                 check_classes(classes, self.classes_)
             return self._predictions(self._take(X, y, sample_weight, reset=first))
 
-    def progressive_score(self, X: RowsLike, y: RowsLike, classes: Any = None) -> float:
+    def progressive_score(self, X: RowsLike, y: RowsLike, classes: RowsLike | None = None) -> float:
         """Predict each row, then learn from it; return the part that was predicted right.
 
         Parameters
@@ -249,7 +248,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         found = self.partial_fit_predict(X, y, classes)
         return float(np.mean(found == np.asarray(y)))
 
-    def learn_one(self, x: Any, y: Rows) -> Self:
+    def learn_one(self, x: OneRow, y: object) -> Self:
         """Learn from one row.
 
         Parameters
@@ -284,7 +283,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
             self._learn(row, labels, signs(self.classes_, labels), weights)
         return self
 
-    def predict_one(self, x: Any) -> Any:
+    def predict_one(self, x: OneRow) -> Any:
         """Return the label of one row.
 
         Parameters
@@ -307,13 +306,13 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
                 "class_weight='balanced' needs all labels at once; pass a dictionary, or call fit"
             )
 
-    def _begin_labels(self, y: Rows, width: int) -> None:
+    def _begin_labels(self, y: object, width: int) -> None:
         self._refuse_balanced()
         self.classes_, self._guess = first_labels(y)
         self._open_labels = True
         self._start(width, 1)
 
-    def _meet_label(self, y: Rows) -> None:
+    def _meet_label(self, y: object) -> None:
         """Make room for a label that is new, unless all were named before."""
         labels = self.classes_.tolist()
         guess = getattr(self, "_guess", None)
@@ -335,7 +334,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         self.classes_ = found
         self._answers = {}
 
-    def _targets(self, y: Any, reset: bool) -> Array:
+    def _targets(self, y: Array, reset: bool) -> Array:
         if reset:
             check_classification_targets(y)
         if reset and "classes_" not in vars(self):
@@ -350,10 +349,10 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         return signs(self.classes_, y)
 
     def _weighted(self, y: Rows, weights: Array) -> Array:
-        return weights * weights_by_class(self.class_weight, self.classes_, y)
+        return weights * labels.weights_by_class(self.class_weight, self.classes_, y)
 
     def _predictions(self, scores: Array) -> Array:
-        return predicted(self.classes_, scores)
+        return labels.predicted(self.classes_, scores)
 
     def _errors(self, scores: Array, y: Rows) -> Array:
         return np.asarray(self._predictions(scores) != np.asarray(y), dtype=np.float64)
@@ -361,9 +360,9 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
     decision_function = labels.decision_function
     predict = labels.predict
 
-    @available_if(has_probabilities("logistic"))
+    @available_if(labels.has_probabilities("logistic"))
     @reads
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: RowsLike) -> Array:
         """Return the probability of each label, for the logistic loss.
 
         Parameters
@@ -376,7 +375,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         array of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        return one_against_rest(self._scores(X))
+        return labels.one_against_rest(self._scores(X))
 
     @property
     def coef_(self) -> Array:
@@ -389,12 +388,13 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         return self._dense()[1]
 
     def _learned(self, state: State) -> State:
-        facts = {"classes": labels_text(self.classes_), "guess": getattr(self, "_guess", None)}
+        guess = getattr(self, "_guess", None)
+        facts = {"classes": labels.labels_text(self.classes_), "guess": guess}
         facts["open_labels"] = bool(getattr(self, "_open_labels", False))
         return super()._learned(state).with_more(facts, {})
 
     def _recall(self, state: State) -> None:
         super()._recall(state)
         meta: Any = state.meta
-        self.classes_ = labels_of(meta["classes"])
+        self.classes_ = labels.labels_of(meta["classes"])
         self._open_labels, self._guess = meta["open_labels"], meta.get("guess")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from sksketch._typing import Array, Rows, RowsLike
+from sksketch._typing import Array, OneRow, Rows, RowsLike
 from sksketch.models.constraints import number, one_of
 from sksketch.online.checks import largest_of
 from sksketch.online.losses import REGRESSION
@@ -142,7 +142,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         self.hash_size = hash_size
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None = None) -> Self:
         """Learn from all rows, forgetting what was learned before.
 
         Parameters
@@ -181,7 +181,9 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         self.partial_fit_predict(X, y, sample_weight)
         return self
 
-    def partial_fit_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+    def partial_fit_predict(
+        self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None = None
+    ) -> Array:
         """Learn from more rows; return what was predicted for each before it was learned from.
 
         Parameters
@@ -222,7 +224,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         spread = float(((truth - truth.mean()) ** 2).sum())
         return 1.0 - float(((truth - found) ** 2).sum()) / spread if spread else 0.0
 
-    def learn_one(self, x: Any, y: float) -> Self:
+    def learn_one(self, x: OneRow, y: float) -> Self:
         """Learn from one row.
 
         Parameters
@@ -252,7 +254,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
             self._learn(row, target, target[:, None], np.ones(1))
         return self
 
-    def predict_one(self, x: Any) -> float:
+    def predict_one(self, x: OneRow) -> float:
         """Return the prediction of one row.
 
         Parameters
@@ -269,7 +271,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
             return 0.0
         return float(self._scores_of_one(x)[0, 0])
 
-    def _targets(self, y: Rows, reset: bool) -> Array:
+    def _targets(self, y: Array, reset: bool) -> Array:
         targets = np.asarray(y, dtype=np.float64)
         largest = float(np.abs(targets).max(initial=0.0))
         if not np.isfinite(largest):
@@ -292,7 +294,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
     def _errors(self, scores: Array, y: Rows) -> Array:
         return np.asarray((scores[:, 0] - np.asarray(y, dtype=np.float64)) ** 2)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: RowsLike) -> Array:
         """Return the prediction of each row.
 
         Parameters

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
+from sksketch._typing import RowsLike, Seed
 from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.checks import checked_rows, host_rows
@@ -82,13 +83,13 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     _constraints = REDUCTION_CONSTRAINTS
 
     def __init__(
-        self, n_components: int = 100, *, operator: str = "countsketch", random_state: Any = 0
+        self, n_components: int = 100, *, operator: str = "countsketch", random_state: Seed = 0
     ) -> None:
         self.n_components = n_components
         self.operator = operator
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Draw the projection for the columns of ``X``.
 
         Parameters
@@ -116,7 +117,7 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
             self.partial_fit(rows)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Do as `fit` the first time, and check that later rows have the same columns.
 
         Parameters
@@ -155,10 +156,10 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         assert isinstance(operator, Projection)
         return RandomMap(operator, width)
 
-    def _validated(self, X: Any, *, reset: bool) -> Any:
+    def _validated(self, X: RowsLike, *, reset: bool) -> Any:
         return checked_rows(self, host_rows(X), reset=reset)
 
-    def _rows(self, X: Any) -> Any:
+    def _rows(self, X: RowsLike) -> Any:
         self._require_fitted()
         rows = self._validated(X, reset=False)
         return sp.csr_array(rows) if sp.issparse(rows) else rows
@@ -203,4 +204,4 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
                 f"the file asks for {self.n_components:,} components of "
                 f"{self.n_features_in_:,} columns, which nobody draws; save it again"
             )
-        self._begin(self.random_state)
+        self._begin(seed_of(self.random_state))

@@ -7,10 +7,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.rows import as_weights
 from sksketch.exceptions import StateFormatError
 from sksketch.models.base import Estimator, or_as_before
@@ -88,14 +89,14 @@ class ReducedEstimator(Estimator):
     intercept_: Array
 
     @abstractmethod
-    def _targets(self, y: Rows) -> tuple[Array, str]:
+    def _targets(self, y: Array) -> tuple[Array, str]:
         """Return the targets of the problem, and its loss."""
 
     @abstractmethod
     def _class_weights(self, y: Rows) -> Array | float:
         """Return factors of the row weights."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None = None) -> Self:
         """Reduce the rows, learn on their coordinates and take the model back.
 
         Parameters
@@ -120,7 +121,9 @@ class ReducedEstimator(Estimator):
         self._take_over(model)
         return self
 
-    def path(self, X: Any, y: Any, alphas: Any, sample_weight: Any = None) -> ReducedPath:
+    def path(
+        self, X: RowsLike, y: RowsLike, alphas: npt.ArrayLike, sample_weight: RowsLike | None = None
+    ) -> ReducedPath:
         """Learn for many penalties on the same coordinates, each from the one before.
 
         Parameters
@@ -160,7 +163,9 @@ class ReducedEstimator(Estimator):
         if self.method == "dsrr" and self.loss == "softmax":
             raise ValueError("dsrr has no softmax; take loss='logistic', or method='rpdr'")
 
-    def fit_rows(self, source: Any, *, reduction: Any = None) -> Self:
+    def fit_rows(
+        self, source: object, *, reduction: SubspaceReduction | RandomReduction | None = None
+    ) -> Self:
         """Learn from rows that do not fit in memory, of which only coordinates are kept.
 
         The rows are read once for the labels, once for the subspace and for each power pass,
@@ -198,7 +203,9 @@ class ReducedEstimator(Estimator):
         self._take_over(model)
         return self
 
-    def _reduced(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, ReducedProblem]:
+    def _reduced(
+        self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None
+    ) -> tuple[Any, ReducedProblem]:
         """Return the fitted reduction, and the problem on its coordinates."""
         rows, labels = validate_data(
             self,
@@ -226,7 +233,7 @@ class ReducedEstimator(Estimator):
 
     def _problem(
         self,
-        reduction: Any,
+        reduction: SubspaceReduction | RandomReduction,
         blocks: Blocks,
         targets: Array,
         loss: str,
@@ -300,7 +307,7 @@ class ReducedEstimator(Estimator):
         self.lemma2_bound_ = float(model.a_priori_bounds.max())
         self.n_iter_ = model.n_passes
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: RowsLike) -> Array:
         self._require_fitted()
         rows = checked_rows(self, host_rows(X), reset=False)
         coef = np.atleast_2d(self.coef_)

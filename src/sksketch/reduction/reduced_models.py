@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike, Seed
 from sksketch.models import labels
 from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
 from sksketch.models.labels import (
@@ -22,6 +22,7 @@ from sksketch.models.labels import (
 )
 from sksketch.reduction.dual_losses import CLASSIFICATION, REGRESSION
 from sksketch.reduction.reduced_estimator import ReducedEstimator
+from sksketch.reduction.reduced_problem import ReducedModel
 from sksketch.state.guard import reads
 from sksketch.state.persistence import State
 
@@ -141,10 +142,10 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         operator: str = "countsketch",
         n_power_iter: int = 0,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: dict[Any, float] | str | None = None,
         tau: float = 0.5,
         max_iter: int = 1000,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.method = method
@@ -159,7 +160,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _targets(self, y: Any) -> tuple[Array, str]:
+    def _targets(self, y: Array) -> tuple[Array, str]:
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         n_classes = len(self.classes_)
@@ -182,7 +183,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
 
     @available_if(has_probabilities("logistic", "softmax"))
     @reads
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: RowsLike) -> Array:
         """Return the probability of each label, for the logistic loss and softmax.
 
         Parameters
@@ -315,7 +316,7 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         fit_intercept: bool = True,
         tau: float = 0.5,
         max_iter: int = 1000,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.method = method
@@ -329,17 +330,17 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _targets(self, y: Rows) -> tuple[Array, str]:
+    def _targets(self, y: Array) -> tuple[Array, str]:
         return np.asarray(y, dtype=np.float64)[:, None], self.loss
 
     def _class_weights(self, y: Rows) -> Array | float:
         return 1.0
 
-    def _take_over(self, model: Any) -> None:
+    def _take_over(self, model: ReducedModel) -> None:
         super()._take_over(model)
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: RowsLike) -> Array:
         """Return the targets of rows.
 
         Parameters

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike, Seed
 from sksketch.arrays.rows import as_weights, squared_row_norms
 from sksketch.exceptions import NotMergeableError
 from sksketch.models.checks import host_rows
@@ -128,7 +128,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         operator: str = "countsketch",
         n_power_iter: int = 0,
         shard: int = 0,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.operator = operator
@@ -144,7 +144,9 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         seed = seed_of(self.random_state)
         return make_sketch(self.operator, self.n_components, seed=seed, shard=self.shard)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None
+    ) -> Self:
         """Find the subspace of all rows of ``X``, forgetting what was learned before.
 
         Parameters
@@ -182,7 +184,9 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
             self._answers = {}
         return self._certify(blocks)
 
-    def _update(self, sketch: Sketch, rows: Any, targets: Any, sample_weight: Any) -> None:
+    def _update(
+        self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
+    ) -> None:
         if self._power is not None and sketch is self.__dict__.get("sketch_"):
             squared_row_norms(rows, rows.dtype)
             self._power.add(in_memory(rows, _weights(sample_weight, rows.shape[0])))
@@ -233,7 +237,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         if self._n_passes_done < number:
             self.next_pass()
 
-    def certify(self, X: Any, sample_weight: Any = None) -> Self:
+    def certify(self, X: RowsLike | RowSource, sample_weight: RowsLike | None = None) -> Self:
         """Find the bounds of `spectral_error_`, in a few looks at all rows.
 
         Parameters
@@ -284,7 +288,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
     def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
-    def _placed(self, X: Rows) -> Any:
+    def _placed(self, X: RowsLike) -> Any:
         return host_rows(X)
 
     def _map(self) -> LinearMap:
@@ -347,7 +351,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
             self._n_passes_done = meta["n_passes_done"]
 
 
-def _weights(sample_weight: Any, n_rows: int) -> Array:
+def _weights(sample_weight: RowsLike | None, n_rows: int) -> Array:
     """Return row weights, all one if none were given."""
     weights = as_weights(sample_weight, n_rows)
     return np.ones(n_rows) if weights is None else weights

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.models.constraints import number, whole
 from sksketch.ridge.refinement import conjugate_gradients
 from sksketch.ridge.ridge_estimator import RidgeEstimator
@@ -134,7 +134,9 @@ class StreamingRidge(RidgeEstimator):
             )
         return super()._template()
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None
+    ) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
 
         Parameters
@@ -160,7 +162,9 @@ class StreamingRidge(RidgeEstimator):
             )
         return self
 
-    def _update(self, sketch: Any, rows: Any, targets: Any, sample_weight: Any) -> None:
+    def _update(
+        self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
+    ) -> None:
         super()._update(sketch, rows, targets, sample_weight)
         self._refined = None
 

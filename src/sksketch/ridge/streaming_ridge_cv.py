@@ -6,14 +6,15 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.exceptions import NotMergeableError
 from sksketch.models.constraints import one_of, such, whole
 from sksketch.ridge.holdout import Reservoir
 from sksketch.ridge.ridge_estimator import PENALTIES, RidgeEstimator
 from sksketch.ridge.solution import residual_dimension_interval
-from sksketch.sketches import Sketch
+from sksketch.sketches import Regression, Sketch
 from sksketch.state.persistence import State
 
 DEFAULT_ALPHAS = (0.1, 1.0, 10.0)
@@ -117,7 +118,7 @@ class StreamingRidgeCV(RidgeEstimator):
 
     def __init__(
         self,
-        alphas: Any = DEFAULT_ALPHAS,
+        alphas: npt.ArrayLike = DEFAULT_ALPHAS,
         *,
         sketch: str | Sketch = "auto",
         sketch_size: int = 64,
@@ -136,10 +137,14 @@ class StreamingRidgeCV(RidgeEstimator):
         self.holdout_rows = holdout_rows
         self.random_state = random_state
 
-    def _update(self, sketch: Any, rows: Any, targets: Any, sample_weight: Any) -> None:
+    def _update(
+        self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
+    ) -> None:
         if self.selection == "gcv":
             super()._update(sketch, rows, targets, sample_weight)
             return
+        assert isinstance(sketch, Regression)
+        assert targets is not None
         first = sketch is not self.__dict__.get("sketch_")
         if first or self._reservoir is None:
             self._reservoir = Reservoir(self.holdout_rows, int(self.random_state))
@@ -181,12 +186,11 @@ class StreamingRidgeCV(RidgeEstimator):
 
     def _generalized(self, alpha: float) -> tuple[float, tuple[float, float]]:
         """Return the score and its interval: n |A x - b|^2 / (n - free columns)^2 by targets."""
-        sketch: Any = self.sketch_
         solution = self._solve(alpha)[0]
         reader = self._reader()
         moments = reader.moments
-        if sketch.linear:
-            projected = self._once("projected", lambda: self._projected(sketch))
+        if self.sketch_.linear:
+            projected = self._once("projected", lambda: self._projected(self.sketch_))
             return projected.score(alpha, moments.weight), (0.0, np.inf)
         ends = reader.squared_error_interval(solution.coefficients)
         # From the coefficients that are returned to the exact ones.

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike, Seed
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.kernel_methods.fitting import (
     KERNEL_CONSTRAINTS,
@@ -167,7 +167,7 @@ class MultiviewMixture(Estimator):
         density_bandwidth: float | str = "auto",
         n_passes: int = 1,
         kernel_params: dict[str, Any] | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -181,7 +181,7 @@ class MultiviewMixture(Estimator):
         self.kernel_params = kernel_params
         self.random_state = random_state
 
-    def fit(self, X1: Any, X2: Any, X3: Any) -> Self:
+    def fit(self, X1: RowsLike, X2: RowsLike, X3: RowsLike) -> Self:
         """Learn from triples: row i of each view belongs to the same hidden class.
 
         Parameters
@@ -262,7 +262,7 @@ class MultiviewMixture(Estimator):
         found = namespace(values).clip(values, 0.0, math.inf) / volume(kernel, rows.shape[1])
         return found if component is None else found[:, component]
 
-    def predict_proba(self, X1: Any, X2: Any, X3: Any) -> Any:
+    def predict_proba(self, X1: RowsLike, X2: RowsLike, X3: RowsLike) -> Any:
         """Return the probability of each class for triples, from the estimated densities.
 
         Parameters
@@ -295,7 +295,7 @@ class MultiviewMixture(Estimator):
         shares = xp.exp(logs - xp.max(logs, axis=1, keepdims=True))
         return shares / xp.sum(shares, axis=1, keepdims=True)
 
-    def predict(self, X1: Any, X2: Any, X3: Any) -> Any:
+    def predict(self, X1: RowsLike, X2: RowsLike, X3: RowsLike) -> Any:
         """Return the most probable class of each triple.
 
         Parameters

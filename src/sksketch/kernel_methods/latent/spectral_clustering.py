@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import Tags
 from threadpoolctl import threadpool_limits
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike, Seed
 from sksketch.arrays.namespace import dtype_name, namespace, to_numpy
 from sksketch.arrays.random import sampled
 from sksketch.kernel_methods.feature_maps import load_features
@@ -129,10 +129,10 @@ class StreamingSpectralClustering(
         *,
         kernel: str = "gaussian",
         bandwidth: float | str = "local",
-        landmarks: Any = 500,
+        landmarks: RowsLike | None = 500,
         n_random_features: int = 2048,
         kernel_params: dict[str, Any] | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -142,7 +142,7 @@ class StreamingSpectralClustering(
         self.kernel_params = kernel_params
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Cluster rows.
 
         Parameters
@@ -179,7 +179,7 @@ class StreamingSpectralClustering(
             self.labels_ = self._labels(rows)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: RowsLike) -> Any:
         """Return the cluster of each row.
 
         Parameters
@@ -194,7 +194,7 @@ class StreamingSpectralClustering(
         """
         return self._labels(self._known(X))
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: RowsLike) -> Any:
         """Return the embedding of rows, in their precision and on their device.
 
         Parameters
@@ -221,7 +221,7 @@ class StreamingSpectralClustering(
     def _n_features_out(self) -> int:
         return int(self.coefficients_.shape[1])
 
-    def _known(self, X: Any) -> Any:
+    def _known(self, X: RowsLike) -> Any:
         self._require_fitted()
         return kernel_rows(self, X, reset=False)
 

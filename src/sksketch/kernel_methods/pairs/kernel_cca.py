@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sksketch._typing import Array, Rows, RowsLike
+from sksketch._typing import Array, RowsLike, Seed
 from sksketch.arrays.namespace import to_numpy
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.pairs.pair_estimator import PairEstimator
@@ -115,17 +115,17 @@ class StreamingKernelCCA(PairEstimator):
         n_components: int = 2,
         *,
         kernel: str = "gaussian",
-        bandwidth: Any = "median",
+        bandwidth: float | str | tuple[float | str, float | str] = "median",
         kernel_params: dict[str, Any] | None = None,
         n_random_features: int = 4096,
         ridge: float | str = "auto",
-        landmarks: Rows | None = None,
+        landmarks: RowsLike | None = None,
         solver: str = "auto",
         step: str = "preconditioned",
         n_steps: int = 300,
         batch_size: int = 1024,
         cache_features: bool = False,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel

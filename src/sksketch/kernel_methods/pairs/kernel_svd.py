@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, RowsLike, Seed
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.pairs.pair_estimator import PairEstimator
 from sksketch.kernel_methods.pairs.pair_solvers import ExactPairs, SteppedPairs
@@ -102,16 +102,16 @@ class StreamingKernelSVD(PairEstimator):
         n_components: int = 2,
         *,
         kernel: str = "gaussian",
-        bandwidth: Any = "median",
+        bandwidth: float | str | tuple[float | str, float | str] = "median",
         kernel_params: dict[str, Any] | None = None,
         n_random_features: int = 4096,
         center: bool = False,
-        landmarks: Rows | None = None,
+        landmarks: RowsLike | None = None,
         solver: str = "auto",
         n_steps: int = 300,
         batch_size: int = 1024,
         cache_features: bool = False,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel

@@ -83,7 +83,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     # Rows
 
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> Views:
+    def _checked(self, X: RowsLike, y: RowsLike, *, reset: bool) -> Views:
         """Return checked rows of both views."""
         rows = kernel_rows(self, X, reset=reset)
         others = self._checked_other(y, reset=reset)
@@ -92,7 +92,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
             raise ValueError("the two views must be arrays of the same library")
         return rows, others
 
-    def _checked_other(self, y: Any, *, reset: bool) -> Any:
+    def _checked_other(self, y: RowsLike | None, *, reset: bool) -> Any:
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give "
@@ -111,7 +111,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     # Learning
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike) -> Self:
         """Learn from all pairs of rows, forgetting what was learned before.
 
         Parameters
@@ -134,7 +134,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
             self.embedding_sample_ = piloted.embedding_of(f(rows[some]), g(others[some]))
         return self
 
-    def _start(self, X: Any, y: Any) -> Views:
+    def _start(self, X: RowsLike, y: RowsLike) -> Views:
         """Begin with nothing learned; return checked rows."""
         self._check_params()
         rows = self._checked(X, y, reset=True)
@@ -183,7 +183,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         why = "as asked for" if self.solver != "auto" else f"they take {n_bytes / 2**20:.0f} MiB"
         return Planned(self._new_solver(x, y, exact, n_rows), f"{how}; {why}")
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: RowsLike, y: RowsLike) -> Self:
         """Learn from one more block of pairs, of any size.
 
         The first 4000 pairs are the pilot. With ``solver="sgd"`` later ones make a step
@@ -233,7 +233,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         _, f, g = self._functions()
         return f.features.kernel.bandwidth, g.features.kernel.bandwidth
 
-    def transform(self, X: Any, y: Any = None) -> Any:
+    def transform(self, X: RowsLike, y: RowsLike | None = None) -> Any:
         """Return the components of rows, in their precision and on their device.
 
         Parameters

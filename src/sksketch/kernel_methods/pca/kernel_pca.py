@@ -8,7 +8,7 @@ from typing import Any, Self
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from sksketch._typing import Array, Rows, RowsLike
+from sksketch._typing import Array, Rows, RowsLike, Seed
 from sksketch.exceptions import NotMergeableError
 from sksketch.kernel_methods import piloted
 from sksketch.kernel_methods.expansions import Functions
@@ -155,7 +155,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         bandwidth: float | str = "median",
         kernel_params: dict[str, Any] | None = None,
         n_random_features: int = 4096,
-        landmarks: Rows | None = None,
+        landmarks: RowsLike | None = None,
         solver: str = "auto",
         center: bool = True,
         batch_size: int = 1024,
@@ -165,7 +165,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         polish: int | None = None,
         fit_inverse_transform: bool = False,
         cache_features: bool = False,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -184,7 +184,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         self.cache_features = cache_features
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
 
         Parameters
@@ -212,7 +212,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
                 self._inverse = PreImage.learned(functions(sample), sample)
         return self
 
-    def _start(self, X: Any) -> Any:
+    def _start(self, X: RowsLike) -> Any:
         """Begin with nothing learned; return checked rows."""
         self._check_params()
         rows = kernel_rows(self, X, reset=True)
@@ -227,7 +227,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
     def _chosen(self, pilot: Views) -> Planned:
         return solving.chosen_solver(self.get_params(deep=False), pilot[0], self._learner.seed)
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Learn from one more block of rows, of any size.
 
         The first 2000 rows are the pilot. Later ones make a step whenever there are
@@ -340,7 +340,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
     def _n_features_out(self) -> int:
         return int(self.n_components)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: RowsLike) -> Any:
         """Return the components of rows, in their precision and on their device.
 
         Parameters

@@ -25,7 +25,7 @@ class PreImage(NamedTuple):
     offset: Array
 
     @classmethod
-    def learned(cls, components: Any, rows: Rows) -> PreImage:
+    def learned(cls, components: Rows, rows: Rows) -> PreImage:
         """Return the least squares map between components and the rows that have them."""
         H = to_numpy(components).astype(np.float64)
         X = rows.toarray() if hasattr(rows, "toarray") else to_numpy(rows)
@@ -55,7 +55,7 @@ class PreImage(NamedTuple):
         plain = np.asarray(components)
         return self(plain.astype(np.result_type(plain, np.float32), copy=False))
 
-    def __call__(self, components: Any) -> Any:
+    def __call__(self, components: Rows) -> Any:
         """Return rows that have about these components."""
         weights, offset = (like(part, components, dtype_name(components)) for part in self)
         return components @ weights + offset
