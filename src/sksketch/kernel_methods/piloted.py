@@ -146,7 +146,7 @@ class PilotedLearner:
         return learner
 
 
-class Piloted(Protocol):
+class WithPilot(Protocol):
     """A fitted estimator with a learner, and how it solves for fewer rows than a pilot has."""
 
     pilot_rows: int
@@ -162,30 +162,30 @@ class Piloted(Protocol):
     def _embedded(self, views: Views) -> Views: ...
 
 
-Estimator = TypeVar("Estimator", bound=Piloted)
+Estimator = TypeVar("Estimator", bound=WithPilot)
 
 
 # Methods of such estimators: they take them into their classes by name.
 
 
-def found_by(self: Piloted) -> Found:
+def found_by(self: WithPilot) -> Found:
     """Return what the solver has found, computed once after each update."""
     self._require_fitted()
     found: Found = self._once("found", lambda: self._learner.found(self._solved))
     return found
 
 
-def n_samples_seen_(self: Piloted) -> int:
+def n_samples_seen_(self: WithPilot) -> int:
     """Rows, or pairs of rows, learned from."""
     return int(self._once("n_samples_seen_", lambda: self._learner.n_rows))
 
 
-def solver_(self: Piloted) -> str:
+def solver_(self: WithPilot) -> str:
     """Name of the solver used."""
     return found_by(self).solver
 
 
-def plan_(self: Piloted) -> str:
+def plan_(self: WithPilot) -> str:
     """One sentence: the solver that was chosen, and why."""
     return found_by(self).plan
 

@@ -68,7 +68,7 @@ def check_size(X: Rows) -> float:
     return largest
 
 
-def need_no_check(estimator: Any, X: Any, y: Any) -> bool:
+def need_no_check(estimator: object, X: Any, y: Any) -> bool:
     """Return whether rows and targets are such that only `check_size` could refuse them."""
     return (
         are_plain(estimator, X, y)

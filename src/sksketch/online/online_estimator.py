@@ -303,12 +303,12 @@ class OnlineEstimator(Estimator):
 
         Parameters
         ----------
-        norm : float
+        norm : float, default=1.0
             Length of the weights to compare with, their intercept included.
         radius : float, default=None
             Bound of the distance between them and all weights on the way; by default it is
             computed from the lengths of both.
-        within : bool
+        within : bool, default=False
             The theorem is about weights whose predictions are within C, with "auto" within the
             largest target so far. By default that is certain, because ``norm`` times the length
             of no row is more than C; otherwise the bound is ``inf``. With True you vouch that
@@ -316,7 +316,7 @@ class OnlineEstimator(Estimator):
 
         Returns
         -------
-        float, or array with one for each class
+        float or array of shape (n_classes,)
             ``inf`` for the methods that have no bound, and where some weights of that length can
             predict more than C.
         """
