@@ -23,7 +23,7 @@ from sksketch.streams import Block, BlockSource, as_source, reblock
 
 # Up to here a matrix of n_features ** 2 entries is cheaper than repeated passes.
 DENSE_FEATURES = 2048
-PIECE_ENTRIES = 2**20
+TILE_ENTRIES = 2**20
 LANCZOS_VECTORS = 40
 EPS = float(np.finfo(np.float64).eps)
 
@@ -154,7 +154,7 @@ def _source_of(X: Any, n_features: int) -> BlockSource:
 
 def _tiles(source: BlockSource) -> Iterator[Array]:
     """Give the rows in dense float64 tiles; sparse blocks are opened a few rows at a time."""
-    n_rows = max(1, PIECE_ENTRIES // source.n_features)
+    n_rows = max(1, TILE_ENTRIES // source.n_features)
     for block in source.blocks():
         X: Any = block.X
         for start in range(0, X.shape[0], n_rows):
@@ -217,11 +217,11 @@ def _lanczos_norm(source: BlockSource, summary: LowRankPlusRidge, shift: float) 
 def _append_rows(factor: Array | None, rows: Array) -> Array:
     """Return R with R'R = factor'factor + rows'rows, of at most n_features rows."""
     # Always a copy: a source may use the memory of its blocks again.
-    stacked = np.concatenate([rows] if factor is None else [factor, rows])
-    if stacked.shape[0] <= stacked.shape[1]:
-        return stacked
-    (triangular,) = scipy.linalg.qr(stacked, mode="r")
-    return np.asarray(triangular[: stacked.shape[1]])
+    both = np.concatenate([rows] if factor is None else [factor, rows])
+    if both.shape[0] <= both.shape[1]:
+        return both
+    (triangular,) = scipy.linalg.qr(both, mode="r")
+    return np.asarray(triangular[: both.shape[1]])
 
 
 def _tail_of(factor: Array | None, rank: int) -> float:

@@ -1,4 +1,4 @@
-"""What commands print: bars on stderr, facts on stdout."""
+"""The output of commands: bars on stderr, facts on stdout."""
 
 from __future__ import annotations
 

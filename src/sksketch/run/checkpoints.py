@@ -23,7 +23,7 @@ ADVICE = ("; delete the file, or pass ", Option("resume", False), " to start ove
 
 
 class Checkpoint:
-    """The file from which a run goes on after it was stopped.
+    """The file from which an interrupted run resumes.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Checkpoint:
                 changed = difference(json.loads(meta[what]), mine)
             if changed is not None:
                 raise ExplainedError(
-                    f"cannot go on from the checkpoint {self.path!r}, because the {what} has "
+                    f"cannot resume from the checkpoint {self.path!r}, because the {what} has "
                     f"changed: {changed}",
                     *ADVICE,
                 )
@@ -123,7 +123,7 @@ def _without_addresses(text: str) -> str:
 
 
 def difference(old: Any, new: Any, name: str = "") -> str | None:
-    """Say where two pieces of plain data differ first; None if they do not.
+    """Name the first place where two plain values differ; None if they do not.
 
     >>> difference({"a": 1, "b": [2, 3]}, {"a": 1, "b": [2, 4]})
     'b.1 was 3 and is 4'

@@ -62,13 +62,13 @@ def fit_dask(
     X : dask array, dask DataFrame or list of Delayed
         Rows. An array may have dense or sparse chunks, of unknown length, and chunks of columns.
         Each Delayed stands for a block of rows: an array, sparse matrix or data frame.
-    y : dask array, Series or DataFrame, or list of Delayed, optional
+    y : dask array, Series or DataFrame, or list of Delayed, default=None
         Targets, in the same partitions; those of an array of known chunks are cut to fit.
-    sample_weight : like ``y``, optional
-        Each row counts as so many copies of itself.
-    fan_in : int
+    sample_weight : like ``y``, default=None
+        Row ``i`` counts as ``sample_weight[i]`` copies of itself.
+    fan_in : int, default=8
         Partitions that are merged at a time.
-    progress : bool or callable
+    progress : bool or callable, default=False
         As for `fit_stream`.
 
     Returns
@@ -83,13 +83,11 @@ def fit_dask(
     RuntimeError
         If the cluster has lost all of its workers.
 
-    Examples
+    See Also
     --------
-    >>> import dask.array as da
-    >>> from sksketch import StreamingPCA
-    >>> X = da.random.default_rng(0).standard_normal((4_000, 30), chunks=(1_000, 30))
-    >>> fit_dask(StreamingPCA(2), X).n_samples_seen_
-    4000
+    sketch_dask : The same for a sketch alone.
+    fit_stream : One process, with checkpoints.
+    fit_spark : The same for a Spark frame.
 
     Notes
     -----
@@ -98,6 +96,14 @@ def fit_dask(
     comes back for five minutes, or for as long as ``distributed.scheduler.no-workers-timeout``
     says, a RuntimeError ends the run. A cluster that has had no worker yet is waited for, with a
     warning after the same time.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sksketch import StreamingPCA
+    >>> X = da.random.default_rng(0).standard_normal((4_000, 30), chunks=(1_000, 30))
+    >>> fit_dask(StreamingPCA(2), X).n_samples_seen_
+    4000
     """
     check_fan_in(fan_in)
     shard_template(estimator)
@@ -126,15 +132,20 @@ def sketch_dask(sketch: S, X: Any, *, fan_in: int = FAN_IN, progress: bool | Pro
         An empty one; random sketches number the partitions as their shards.
     X : dask array, dask DataFrame or list of Delayed
         Rows, as for `fit_dask`.
-    fan_in : int
+    fan_in : int, default=8
         Partitions that are merged at a time.
-    progress : bool or callable
+    progress : bool or callable, default=False
         As for `fit_stream`.
 
     Returns
     -------
     sketch
         The same object.
+
+    See Also
+    --------
+    fit_dask : The same for estimators.
+    Sketch.merge : Merges two sketches.
 
     Examples
     --------
@@ -352,6 +363,6 @@ def _explained(error: BaseException) -> BaseException:
     if type(error).__name__ != "KilledWorker":
         return error
     return RuntimeError(
-        "every worker that had it was lost, for want of memory or by a crash, its own or that of "
-        "a neighbour; give smaller partitions, or raise distributed.scheduler.allowed-failures"
+        "every worker that ran this partition died (out of memory or crashed); "
+        "give smaller partitions, or raise distributed.scheduler.allowed-failures"
     )

@@ -14,7 +14,7 @@ from sksketch.arrays.rows import without_traps
 from sksketch.models.runner import is_dask, module_of
 from sksketch.models.scikit_learn import output_of
 from sksketch.run.shards import Rows
-from sksketch.streams.blocks import stacked
+from sksketch.streams.blocks import concatenated
 
 
 def load_dask() -> Any:
@@ -127,7 +127,7 @@ def first_rows(parts: Parts, n_rows: int, compute: Callable[[Any], Any]) -> Any:
             heads.append(head)
     if not heads:
         raise ValueError("the partitions hold no rows; give some that do")
-    return stacked(heads)
+    return concatenated(heads)
 
 
 def _head(X: Any, n_rows: int) -> Any:

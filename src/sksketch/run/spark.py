@@ -24,7 +24,7 @@ from sksketch.run.shards import (
 )
 from sksketch.sketches import Sketch
 from sksketch.state.persistence import from_bytes, to_bytes
-from sksketch.streams.blocks import stacked
+from sksketch.streams.blocks import concatenated
 from sksketch.streams.formats.spark_vectors import (
     SHARD_SCHEMA,
     Columns,
@@ -62,14 +62,14 @@ def fit_spark(
         One that can be merged. As with ``fit``, what it learned before is forgotten.
     df : pyspark.sql.DataFrame
         Rows.
-    features : str or list of str, optional
+    features : str or list of str, default=None
         Numeric columns, or one column of vectors (sparse ones stay sparse) or of arrays. By
         default all columns but target and weight.
-    target : str or list of str, optional
+    target : str or list of str, default=None
         Numeric columns to predict.
-    weight : str, optional
-        Each row counts as so many copies of itself.
-    fan_in : int
+    weight : str, default=None
+        Column with the weights: a row of weight ``w`` counts as ``w`` copies of itself.
+    fan_in : int, default=8
         Partitions that are merged at a time.
 
     Returns
@@ -81,6 +81,12 @@ def fit_spark(
     ------
     PartitionError
         A ValueError that begins with the number of the partition.
+
+    See Also
+    --------
+    transform_spark : Applies the fitted estimator to a frame.
+    fit_dask : The same for dask collections.
+    fit_stream : One process, with checkpoints.
 
     Examples
     --------
@@ -127,15 +133,19 @@ def transform_spark(
         With ``transform``, or else ``predict``.
     df : pyspark.sql.DataFrame
         Rows.
-    features : str or list of str, optional
+    features : str or list of str, default=None
         As for `fit_spark`; by default the columns that the estimator has learned from.
-    output : str
+    output : str, default="scores"
         Name of the new column: an array for each row, or a number where there is one.
 
     Returns
     -------
     pyspark.sql.DataFrame
         Computed when it is needed.
+
+    See Also
+    --------
+    fit_spark : Learns from a Spark frame.
 
     Examples
     --------
@@ -287,7 +297,7 @@ def _head(df: Any, columns: Columns, n_rows: int) -> Any:
     blocks = [batch_rows(batch, columns)[0] for batch in batches if batch.num_rows]
     if not blocks:
         raise ValueError("the partitions hold no rows; give some that do")
-    return stacked(blocks)
+    return concatenated(blocks)
 
 
 def _run(action: Callable[[], Any], n_parts: int) -> Any:

@@ -25,11 +25,11 @@ from sksketch.run.shards import (
 )
 from sksketch.run.stream import name_features
 from sksketch.streams import Part, RowSource
-from sksketch.streams.blocks import stacked
+from sksketch.streams.blocks import concatenated
 
 T = TypeVar("T")
 
-# A part is given up after so many processes were lost over it.
+# A part is given up after this many processes were lost over it.
 MOST_TRIES = 3
 
 
@@ -93,7 +93,7 @@ def learn_part(template: Any, part: Part, index: int, n_parts: int) -> Shard:
 
 
 def _blocks(part: Part) -> Any:
-    # A generator, so that also a file that can not be opened is blamed on its part.
+    # A generator, so that also a file that cannot be opened is blamed on its part.
     for X, y in part.blocks():
         yield Rows(X, y)
 
@@ -105,9 +105,9 @@ def first_rows(parts: Sequence[Part], n_rows: int) -> Any:
         for X, _ in part.blocks():
             missing = n_rows - sum(block.shape[0] for block in blocks)
             if missing <= 0:
-                return stacked(blocks)
+                return concatenated(blocks)
             blocks.append(X[:missing])
-    return stacked(blocks)
+    return concatenated(blocks)
 
 
 def _learn_all(
@@ -158,7 +158,7 @@ class Worker:
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self.process.start()
-        # Only the process holds this end now, so its death can be heard.
+        # Only the process holds this end now, so its death is noticed.
         theirs.close()
         self.task: Task | None = None
 

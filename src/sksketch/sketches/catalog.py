@@ -71,6 +71,17 @@ def make_sketch(key: str, sketch_size: int, **options: Any) -> Sketch:
     **options
         Passed to the class.
 
+    Returns
+    -------
+    Sketch
+        An empty sketch of the class that the key stands for.
+
+    See Also
+    --------
+    FrequentDirections : The class behind "fd", "rfd", "cfd", "pfd" and "isvd".
+    SparseFrequentDirections : The class behind "sfd".
+    ExactCovariance : The class behind "exact".
+
     Examples
     --------
     >>> make_sketch("cfd", 10).correction

@@ -59,3 +59,10 @@ def positive(name: str, value: float | None) -> float | None:
     if value is not None and not value > 0:
         raise ValueError(f"{name} must be positive, got {value!r}")
     return value
+
+
+def check_ridge(initial_ridge: float) -> float:
+    """Return a ridge that is finite and not negative."""
+    if not 0 <= initial_ridge < np.inf:
+        raise ValueError(f"initial_ridge must be finite and not negative, got {initial_ridge!r}")
+    return float(initial_ridge)

@@ -265,16 +265,18 @@ def _copy(X: Any) -> Any:
 
 
 def _join(parts: list[Block]) -> Block:
-    """Stack blocks; a single one is passed on as it is."""
+    """Join blocks; a single one is passed on as it is."""
     if len(parts) == 1:
         return parts[0]
     targets = [part.y for part in parts if part.y is not None]
     if targets and len(targets) < len(parts):
         raise ValueError("some blocks have targets and some have none; give y with all or none")
-    return Block(stacked([part.X for part in parts]), stacked(targets) if targets else None)
+    return Block(
+        concatenated([part.X for part in parts]), concatenated(targets) if targets else None
+    )
 
 
-def stacked(parts: list[Any]) -> Any:
+def concatenated(parts: list[Any]) -> Any:
     """Return arrays, sparse rows or data frames, all of one kind, one below the other."""
     if len(parts) == 1:
         return parts[0]

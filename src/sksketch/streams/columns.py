@@ -1,4 +1,4 @@
-"""Which columns of a table become features and targets, and how they are laid side by side."""
+"""Columns of a table as features and targets, and their order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """What the user asked for, as `open_rows` takes it."""
+    """The columns that the user asked for, as `open_rows` takes them."""
 
     columns: Any = None
     target: Any = None

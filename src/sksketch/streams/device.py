@@ -16,7 +16,7 @@ from sksketch.streams.prefetch import read_ahead
 
 # Bytes that are gathered on the device: every block costs it a few waits.
 DEVICE_BLOCK_BYTES = 256 << 20
-# A shrink takes as long as so many copies, which go on meanwhile.
+# A shrink takes as long as this number of copies, which run meanwhile.
 BLOCKS_AHEAD = 6
 
 

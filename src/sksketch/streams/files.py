@@ -168,8 +168,8 @@ def text_blocks(file: Path | None, quotes: bool = False) -> Iterator[TextBlock]:
     With ``quotes`` a line end between double quotes ends no line.
     """
     line, pending = 1, b""
-    for chunk in _chunks(file):
-        pending += chunk
+    for buffer in _buffers(file):
+        pending += buffer
         cut = _last_line_end(pending, quotes)
         if cut:
             yield TextBlock(line, pending[:cut], file)
@@ -199,11 +199,11 @@ def line_of_row(block: TextBlock, row: int, comment: bytes = b"\n") -> int:
     return block.first_line
 
 
-def _chunks(file: Path | None) -> Iterator[bytes]:
+def _buffers(file: Path | None) -> Iterator[bytes]:
     try:
         with _open(file) as stream:
-            while chunk := _read_full(stream):
-                yield chunk
+            while buffer := _read_full(stream):
+                yield buffer
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise SourceError(
             f"{file}: the gzip data are cut short or damaged ({error}); fetch the file again"

@@ -79,12 +79,12 @@ def read_ahead(items: Iterator[Item], depth: int = BLOCKS_AHEAD) -> Generator[It
 
 
 def is_reading() -> bool:
-    """Say whether a thread still reads for somebody who has stopped, or waits for its input."""
+    """Return whether a thread still reads for somebody who has stopped, or waits for its input."""
     return any(thread.name == THREAD_NAME for thread in threading.enumerate())
 
 
 def _get(ready: queue.Queue[Item | _End]) -> Item | _End:
-    """Wait for the next item, in short steps so that Ctrl-C is heard on every system."""
+    """Wait for the next item, in short steps so that Ctrl-C is noticed on every system."""
     while True:
         try:
             return ready.get(timeout=PATIENCE_SECONDS)

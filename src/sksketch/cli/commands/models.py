@@ -157,14 +157,14 @@ def _readable(saved: Any, purpose: str) -> Any:
         readable = isinstance(sketch, Centered) == (purpose == "pca")
     if sketch is None or not readable or sketch.n_features is None:
         raise typer.BadParameter(
-            f"the saved {saved.kind} can not be read out by {purpose}; sketch the rows again with "
+            f"the saved {saved.kind} cannot be read out by {purpose}; sketch the rows again with "
             f"--for {purpose}"
         )
     return sketch
 
 
 def _save(saved: Saved, run: Run) -> None:
-    """Save the result, remove what is no longer needed to go on, and print the findings."""
+    """Save the result, remove the checkpoint, and print the findings."""
     write(saved, run.output)
     finish(run)
     if run.output == STDOUT:

@@ -117,4 +117,4 @@ def _rate(done: Pass, seconds: Callable[[Pass], float]) -> str:
 
 def _megabytes(n_bytes: float) -> str:
     """Return bytes as text in megabytes."""
-    return "not told by this system" if math.isnan(n_bytes) else f"{n_bytes / 1e6:,.0f} MB"
+    return "not reported by this system" if math.isnan(n_bytes) else f"{n_bytes / 1e6:,.0f} MB"

@@ -1,4 +1,4 @@
-"""What kernel models, reductions and the models learned on them have found."""
+"""Findings of kernel models, of reductions and of the models learned on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sksketch.reduction import (
     SubspaceReduction,
 )
 
-# Coefficients of each model that are told.
+# Number of coefficients shown for each model.
 MOST = 10
 
 

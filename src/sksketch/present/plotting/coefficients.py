@@ -23,7 +23,7 @@ class LoadingsDisplay:
         Columns.
     loadings : array-like of shape (n_columns,)
         Their entries in the component.
-    component : int
+    component : int, default=1
         Its number, from 1 on, for the label.
 
     Attributes
@@ -32,6 +32,11 @@ class LoadingsDisplay:
         Where it was drawn.
     figure_ : matplotlib.figure.Figure
         The whole picture.
+
+    See Also
+    --------
+    SpectrumDisplay : Eigenvalues inside their intervals.
+    RidgePathDisplay : Coefficients against the penalty.
 
     Examples
     --------
@@ -65,18 +70,19 @@ class LoadingsDisplay:
         ----------
         estimator : estimator or Sketch
             Any that has seen rows.
-        component : int
+        component : int, default=1
             Which, from 1 on.
-        n_loadings : int
+        n_loadings : int, default=10
             How many columns to draw.
-        feature_names : sequence of str, optional
+        feature_names : sequence of str, default=None
             By default those that the estimator has met.
-        ax : matplotlib axes, optional
+        ax : matplotlib axes, default=None
             Where to draw.
 
         Returns
         -------
         LoadingsDisplay
+            The display, drawn.
         """
         found = Findings(estimator, feature_names)
         if not 1 <= component <= found.n_components:
@@ -90,12 +96,13 @@ class LoadingsDisplay:
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw.
+        ax : matplotlib axes, default=None
+            Axes to draw on; by default new ones.
 
         Returns
         -------
         self
+            The display, with ``ax_`` and ``figure_``.
         """
         ax = drawn_on(ax)
         place = np.arange(len(self.names))
@@ -122,7 +129,7 @@ class RidgePathDisplay:
         No coefficient is off by more; ``inf`` draws no bar.
     names : sequence of str
         Columns.
-    alpha : float, optional
+    alpha : float, default=None
         The penalty of the model, which is marked.
 
     Attributes
@@ -131,6 +138,11 @@ class RidgePathDisplay:
         Where it was drawn.
     figure_ : matplotlib.figure.Figure
         The whole picture.
+
+    See Also
+    --------
+    StreamingRidge : The model that is drawn.
+    LoadingsDisplay : Columns of a component.
 
     Examples
     --------
@@ -177,20 +189,21 @@ class RidgePathDisplay:
         ----------
         estimator : StreamingRidge or StreamingRidgeCV
             Fitted.
-        alphas : array-like of shape (n_alphas,), optional
+        alphas : array-like of shape (n_alphas,), default=None
             By default a few around the penalty of the model.
-        n_coefficients : int
+        n_coefficients : int, default=6
             How many columns to draw.
-        target : int
+        target : int, default=0
             Which, if there are several.
-        feature_names : sequence of str, optional
+        feature_names : sequence of str, default=None
             By default those that the estimator has met.
-        ax : matplotlib axes, optional
+        ax : matplotlib axes, default=None
             Where to draw.
 
         Returns
         -------
         RidgePathDisplay
+            The display, drawn.
         """
         found = Findings(estimator, feature_names)
         columns = largest_columns(found.coefficients[target], n_coefficients)
@@ -204,12 +217,13 @@ class RidgePathDisplay:
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw.
+        ax : matplotlib axes, default=None
+            Axes to draw on; by default new ones.
 
         Returns
         -------
         self
+            The display, with ``ax_`` and ``figure_``.
         """
         ax = drawn_on(ax)
         certified = np.where(np.isfinite(self.errors), self.errors, np.nan)

@@ -27,11 +27,11 @@ class SpectrumDisplay:
     ----------
     eigenvalues : array-like of shape (n_components,)
         Estimates, largest first.
-    intervals : array-like of shape (n_components, 2), optional
+    intervals : array-like of shape (n_components, 2), default=None
         Certified lower and upper ends; None where nothing is certified.
-    true_eigenvalues : array-like of shape (n_components,), optional
+    true_eigenvalues : array-like of shape (n_components,), default=None
         Exact values to set beside them, where they are known.
-    quantity : str
+    quantity : str, default="eigenvalue"
         Label of the vertical axis.
 
     Attributes
@@ -40,6 +40,11 @@ class SpectrumDisplay:
         Where it was drawn.
     figure_ : matplotlib.figure.Figure
         The whole picture.
+
+    See Also
+    --------
+    ExplainedVarianceDisplay : Shares of the variance.
+    LoadingsDisplay : Columns of a component.
 
     Examples
     --------
@@ -77,14 +82,15 @@ class SpectrumDisplay:
         estimator : estimator or Sketch
             `StreamingPCA` and `StreamingSVD` show variances per row, all others eigenvalues
             of A'A.
-        n_components : int, optional
+        n_components : int, default=None
             How many to draw; by default all.
-        ax : matplotlib axes, optional
+        ax : matplotlib axes, default=None
             Where to draw.
 
         Returns
         -------
         SpectrumDisplay
+            The display, drawn.
         """
         found = Findings(estimator)
         shown = slice(n_components)
@@ -100,12 +106,13 @@ class SpectrumDisplay:
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw.
+        ax : matplotlib axes, default=None
+            Axes to draw on; by default new ones.
 
         Returns
         -------
         self
+            The display, with ``ax_`` and ``figure_``.
         """
         ax = drawn_on(ax)
         number = np.arange(1, len(self.eigenvalues) + 1)
@@ -135,9 +142,9 @@ class ExplainedVarianceDisplay:
     ----------
     shares : array-like of shape (n_components,)
         Fraction of the total variance along each component.
-    intervals : array-like of shape (n_components, 2), optional
+    intervals : array-like of shape (n_components, 2), default=None
         What is certain of each share; None where nothing is certified.
-    cumulative_intervals : array-like of shape (n_components, 2), optional
+    cumulative_intervals : array-like of shape (n_components, 2), default=None
         What is certain of the sums of the first shares.
 
     Attributes
@@ -146,6 +153,11 @@ class ExplainedVarianceDisplay:
         Where it was drawn.
     figure_ : matplotlib.figure.Figure
         The whole picture.
+
+    See Also
+    --------
+    SpectrumDisplay : Eigenvalues inside their intervals.
+    StreamingPCA : The model that is drawn.
 
     Examples
     --------
@@ -176,14 +188,15 @@ class ExplainedVarianceDisplay:
         ----------
         estimator : estimator or Sketch
             Any that has seen rows.
-        n_components : int, optional
+        n_components : int, default=None
             How many to draw; by default all.
-        ax : matplotlib axes, optional
+        ax : matplotlib axes, default=None
             Where to draw.
 
         Returns
         -------
         ExplainedVarianceDisplay
+            The display, drawn.
         """
         found = Findings(estimator)
         shown = slice(n_components)
@@ -199,12 +212,13 @@ class ExplainedVarianceDisplay:
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw.
+        ax : matplotlib axes, default=None
+            Axes to draw on; by default new ones.
 
         Returns
         -------
         self
+            The display, with ``ax_`` and ``figure_``.
         """
         ax = drawn_on(ax)
         number = np.arange(1, len(self.shares) + 1)

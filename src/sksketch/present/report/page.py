@@ -27,12 +27,12 @@ TITLES: dict[Any, str] = {
     OnlineNewtonClassifier: "Online classifier",
     OnlineNewtonRegressor: "Online regression",
 }
-# Nothing is fetched and nothing runs; a browser is told to see to it.
+# Nothing is fetched and nothing runs; the policy makes a browser enforce it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 class Source(NamedTuple):
-    """Where a model comes from: its file, and how far an unfinished run had come."""
+    """The origin of a model: its file, and how far an unfinished run had come."""
 
     name: str
     n_bytes: int

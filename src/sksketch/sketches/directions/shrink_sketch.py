@@ -27,11 +27,30 @@ class ShrinkSketch(Sketch):
     _held: ShrinkState
 
     def fresh(self) -> Self:
-        """Return an empty sketch with the same options."""
+        """Return an empty sketch with the same options.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch of the same class.
+        """
         return type(self)(**{name: getattr(self, name) for name in self._OPTIONS})
 
     def for_shard(self, index: int, n_shards: int) -> Self:
-        """Return an empty sketch for one of many parts, whose chances to fail will add up."""
+        """Return an empty sketch for one of many parts, whose failure probabilities will add up.
+
+        Parameters
+        ----------
+        index : int
+            Number of the part, from 0 on.
+        n_shards : int
+            Number of all parts.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch for that part.
+        """
         options = {name: getattr(self, name) for name in self._OPTIONS}
         if "failure_probability" in options:
             options["failure_probability"] /= n_shards

@@ -150,14 +150,11 @@ class GaussianSketch(Projection):
         Number of this part of the data: shards with different numbers have independent
         columns of S, and only those can be merged.
 
-    Examples
+    See Also
     --------
-    >>> X = np.random.default_rng(0).standard_normal((500, 3)) * [3.0, 2.0, 1.0]
-    >>> sketch = GaussianSketch(200).update(X, targets=X @ [1.0, 2.0, 3.0])
-    >>> sketch.matrix.shape, sketch.targets.shape
-    ((200, 3), (200,))
-    >>> np.linalg.lstsq(sketch.matrix, sketch.targets)[0].round(6)
-    array([1., 2., 3.])
+    SignSketch : Signs instead of normal numbers; drawn faster.
+    HadamardSketch : Rows of a randomized Hadamard transform.
+    CountSketch : One entry in each column of S.
 
     Notes
     -----
@@ -168,8 +165,17 @@ class GaussianSketch(Projection):
 
     References
     ----------
-    .. [1] Davidson and Szarek (2001), Handbook of the Geometry of Banach Spaces 1,
-       Theorem II.13.
+    .. [1] Davidson and Szarek (2001), "Local Operator Theory, Random Matrices and Banach
+       Spaces", Handbook of the Geometry of Banach Spaces 1, Theorem II.13.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((500, 3)) * [3.0, 2.0, 1.0]
+    >>> sketch = GaussianSketch(200).update(X, targets=X @ [1.0, 2.0, 3.0])
+    >>> sketch.matrix.shape, sketch.targets.shape
+    ((200, 3), (200,))
+    >>> np.linalg.lstsq(sketch.matrix, sketch.targets)[0].round(6)
+    array([1., 2., 3.])
     """
 
     kind = "gaussian-sketch"
@@ -192,17 +198,27 @@ class SignSketch(Projection):
     shard : int
         Number of this part of the data; only different ones can be merged.
 
+    See Also
+    --------
+    GaussianSketch : Normal numbers instead of signs.
+    CountSketch : One sign in each column of S.
+
+    Notes
+    -----
+    E B'B = A'A [1]_. Every row keeps its own length, so the mean of ||B'B - A'A||_F^2 is
+    (||A||_F^4 + ||A'A||_F^2 - 2 sum_t ||a_t||^4) / sketch_size, below that of `GaussianSketch`,
+    and the numbers are drawn much faster.
+
+    References
+    ----------
+    .. [1] Achlioptas (2003), "Database-Friendly Random Projections: Johnson-Lindenstrauss with
+       Binary Coins", J. Comput. Syst. Sci. 66(4), doi:10.1016/S0022-0000(03)00025-4.
+
     Examples
     --------
     >>> X = np.eye(4)[:, :2]
     >>> np.abs(SignSketch(9).update(X).matrix[0]).round(3)
     array([0.333, 0.333])
-
-    Notes
-    -----
-    E B'B = A'A. Every row keeps its own length, so the mean of ||B'B - A'A||_F^2 is
-    (||A||_F^4 + ||A'A||_F^2 - 2 sum_t ||a_t||^4) / sketch_size, below that of `GaussianSketch`,
-    and the numbers are drawn much faster.
     """
 
     kind = "sign-sketch"
@@ -226,13 +242,10 @@ class HadamardSketch(Projection):
     shard : int
         Number of this part of the data; only different ones can be merged.
 
-    Examples
+    See Also
     --------
-    >>> X = np.random.default_rng(0).standard_normal((700, 5))
-    >>> whole = HadamardSketch(16).update(X).matrix
-    >>> parts = HadamardSketch(16).update(X[:99]).update(X[99:]).matrix
-    >>> bool((whole == parts).all())
-    True
+    SignSketch : Independent signs in all entries of S.
+    CountSketch : One sign in each column of S.
 
     Notes
     -----
@@ -248,8 +261,21 @@ class HadamardSketch(Projection):
     times something independent of both: the mean is zero either way, so E S'S = I and
     E B'B = A'A. The signs s_k make the mean square of the latter 1 / sketch_size; without them
     the first rows of all tiles would have the same column. Within a tile the mean square is
-    less by the factor (N - sketch_size) / (N - 1), so a stream of one tile is sketched as in
-    Tropp (2011), Advances in Adaptive Data Analysis 3, up to the signs s_k.
+    less by the factor (N - sketch_size) / (N - 1), so a stream of one tile is sketched as by
+    Tropp [1]_, up to the signs s_k.
+
+    References
+    ----------
+    .. [1] Tropp (2011), "Improved Analysis of the Subsampled Randomized Hadamard Transform",
+       Adv. Adapt. Data Anal. 3, doi:10.1142/S1793536911000787.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((700, 5))
+    >>> whole = HadamardSketch(16).update(X).matrix
+    >>> parts = HadamardSketch(16).update(X[:99]).update(X[99:]).matrix
+    >>> bool((whole == parts).all())
+    True
     """
 
     kind = "hadamard-sketch"

@@ -152,7 +152,7 @@ class NpyReader:
     def division(self) -> Division:
         """Return every row, in steps of a block."""
         if self._y is not None:
-            raise SourceError(f"{self._files[0]}: targets in memory can not be cut; store them")
+            raise SourceError(f"{self._files[0]}: targets in memory cannot be cut; store them")
         step = max(1, BLOCK_BYTES // (8 * max(1, self._selection.n_features)))
         return Division(
             [

@@ -58,7 +58,7 @@ def batch_rows(batch: Any, layout: Layout, place: Place) -> XY:
     wanted = load_pyarrow().from_numpy_dtype(layout.dtype)
     targets = [_numbers(column) for column in batch.columns[n_features:]]
     if not layout.categories and all(kind == wanted for kind in chosen.schema.types):
-        # All columns in one call, during which other threads go on.
+        # All columns in one call, during which other threads run.
         return layout.beside(chosen.to_tensor(null_to_nan=True).to_numpy(), targets)
     features = [
         _codes(column, layout.categories[i], name, place)

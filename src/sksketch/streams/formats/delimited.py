@@ -216,7 +216,7 @@ class CsvReader:
         numbers: list[str],
         otherwise: str,
     ) -> SourceError:
-        """Return an error that names the first line Arrow can not have liked."""
+        """Return an error that names the first line Arrow cannot have parsed."""
         at = [list(names).index(name) for name in numbers]
         skipped = self._skipped(block)
         for line, row in self._rows(block):

@@ -135,7 +135,7 @@ class ParquetReader:
             )
 
     def _is_better_whole(self, opened: Any, groups: range) -> bool:
-        """Say whether all rows of some row groups are to be decoded at once."""
+        """Return whether all rows of some row groups are to be decoded at once."""
         n_rows = sum(opened.metadata.row_group(group).num_rows for group in groups)
         whole = n_rows * self._row_bytes
         if self._spared is not None:

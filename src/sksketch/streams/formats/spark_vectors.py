@@ -20,7 +20,7 @@ SHARD_SCHEMA = "first long, stop long, n_rows long, state binary"
 
 
 class Columns(NamedTuple):
-    """Which columns of a Spark frame are features, target and weight."""
+    """The columns of a Spark frame that are features, target and weight."""
 
     features: list[str]
     target: list[str]

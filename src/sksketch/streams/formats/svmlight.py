@@ -192,7 +192,7 @@ def parse(block: TextBlock, file: Path | None = None) -> Parsed:
 
 
 def _settle(progress: Array, labels: Array, indptr: Array, data: Array, text: bytes) -> None:
-    """Put the number that the kernel left to us into its place, and go on after it."""
+    """Put the number that the kernel left to us into its place, and continue after it."""
     position, row, entries = int(progress[1]), int(progress[2]), int(progress[3])
     word = _word(text, position)
     label = indptr[row + 1] == entries

@@ -27,7 +27,7 @@ from sksketch.streams.files import (
 from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Division, FilePart, RawBlock, skip_rows
 
-# As many as Vowpal Wabbit has unless it is told otherwise.
+# The default of Vowpal Wabbit.
 N_FEATURES = 2**18
 LONGEST_WORD = 1000
 

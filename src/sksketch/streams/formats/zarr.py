@@ -168,7 +168,7 @@ class ZarrReader:
     def division(self) -> Division:
         """Return blocks of whole chunks."""
         if self._path is None:
-            raise SourceError("an open Zarr store can not be sent to others; give its path")
+            raise SourceError("an open Zarr store cannot be sent to others; give its path")
         step = self._step()
         starts = range(0, self.n_rows, step)
         cuts = [FilePart(self._path, start, min(step, self.n_rows - start)) for start in starts]
