@@ -35,7 +35,7 @@ class Option:
         return f"{self.name}={values}" if values else self.name
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, EllipsisType):
         return "[...]"
     if isinstance(value, Mapping):

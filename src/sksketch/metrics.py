@@ -1,4 +1,4 @@
-"""How far a sketch is from the data it has seen, measured from the data themselves.
+"""The distance of a sketch from the data it has seen, measured from the data themselves.
 
 Every function reads the rows again, as an array, a sparse matrix or a source,
 and uses nothing of the sketch but its answer. The data are taken as they are:
@@ -8,7 +8,7 @@ for a sketch of centered rows, give centered rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ LANCZOS_VECTORS = 40
 EPS = float(np.finfo(np.float64).eps)
 
 
-def spectral_error(X: Any, summary: LowRankPlusRidge, *, initial_ridge: float = 0.0) -> float:
+def spectral_error(X: object, summary: LowRankPlusRidge, *, initial_ridge: float = 0.0) -> float:
     """Return ``||X'X + initial_ridge I - summary||_2``.
 
     Parameters
@@ -57,7 +57,7 @@ def spectral_error(X: Any, summary: LowRankPlusRidge, *, initial_ridge: float = 
     return _lanczos_norm(source, summary, initial_ridge - summary.ridge)
 
 
-def covariance_error(X: Any, summary: LowRankPlusRidge) -> float:
+def covariance_error(X: object, summary: LowRankPlusRidge) -> float:
     """Return the spectral error over ``||X||_F ** 2``, the usual measure of covariance sketches.
 
     It is 0.0 for rows of zeros that are answered by zero.
@@ -73,7 +73,7 @@ def covariance_error(X: Any, summary: LowRankPlusRidge) -> float:
     return error / energy
 
 
-def projection_error(X: Any, components: Array, rank: int) -> float:
+def projection_error(X: object, components: Array, rank: int) -> float:
     """Return the energy that ``rank`` components miss, over the least that any could miss.
 
     With V the first ``rank`` rows of ``components``::
@@ -123,7 +123,7 @@ def projection_error(X: Any, components: Array, rank: int) -> float:
     return residual / tail if tail > rounding else math.inf
 
 
-def tail_energy(X: Any, rank: int) -> float:
+def tail_energy(X: object, rank: int) -> float:
     """Return ``||X - X_rank||_F ** 2``, the sum of the squared singular values after ``rank``.
 
     The singular values come from a triangular factor that is built row block
@@ -142,7 +142,7 @@ def tail_energy(X: Any, rank: int) -> float:
     return _tail_of(factor, rank)
 
 
-def _source_of(X: Any, n_features: int) -> BlockSource:
+def _source_of(X: object, n_features: int) -> BlockSource:
     source = as_source(X)
     if source.n_features != n_features:
         raise ValueError(
@@ -153,7 +153,7 @@ def _source_of(X: Any, n_features: int) -> BlockSource:
 
 
 def _tiles(source: BlockSource) -> Iterator[Array]:
-    """Give the rows in dense float64 tiles; sparse blocks are opened a few rows at a time."""
+    """Yield the rows in dense float64 tiles; sparse blocks are opened a few rows at a time."""
     n_rows = max(1, TILE_ENTRIES // source.n_features)
     for block in source.blocks():
         X: Any = block.X
@@ -162,7 +162,7 @@ def _tiles(source: BlockSource) -> Iterator[Array]:
 
 
 def _tall_tiles(source: BlockSource) -> Iterator[Array]:
-    """Give the rows in tiles so tall that a triangular factor on top costs little."""
+    """Yield the rows in tiles so tall that a triangular factor on top costs little."""
     for block in reblock(map(Block, _tiles(source)), 2 * source.n_features):
         yield block.X
 
@@ -198,7 +198,7 @@ def _lanczos_norm(source: BlockSource, summary: LowRankPlusRidge, shift: float) 
     if seen <= 10 * n_features * EPS * summary.trace():
         return seen
 
-    def largest(matvec: Any, which: str, tol: float) -> float:
+    def largest(matvec: Callable[..., Array], which: str, tol: float) -> float:
         operator = LinearOperator(summary.shape, matvec=matvec, dtype=np.float64)
         n_vectors = min(LANCZOS_VECTORS, n_features)
         found = eigsh(operator, 1, which=which, v0=start, tol=tol, ncv=n_vectors)[0]

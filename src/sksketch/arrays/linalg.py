@@ -308,7 +308,7 @@ def nystrom(V: Array, W: Array, error: float) -> tuple[Array, float]:
     return rows, over + 2.0 * (error * (1.0 + spread)) ** 2 / float(values[keep][-1])
 
 
-def _factor_on_device(G: Any) -> Any:
+def _factor_on_device(G: Array) -> Any:
     """Return C with ``C G C' = I`` if G is well conditioned; it need not leave its device."""
     xp = namespace(G)
     scale = xp.sqrt(xp.linalg.diagonal(G))

@@ -285,7 +285,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     }
 
     @functools.wraps(command)
-    def flat(**values: Any) -> None:
+    def flat(**values: object) -> None:
         made: dict[str, Any] = {}
         for name, group in groups.items():
             build: Any = group
@@ -307,6 +307,6 @@ def _fields(group: Any) -> list[inspect.Parameter]:
     ]
 
 
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def _keyword(name: str, annotation: object, default: object) -> inspect.Parameter:
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)

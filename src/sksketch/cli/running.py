@@ -29,7 +29,7 @@ RANDOM = ("gaussian", "sign", "countsketch", "srht", "sample")
 
 
 def are_sketches(rows: Rows) -> bool:
-    """Tell saved sketches, to be read out, from rows."""
+    """Return whether the sources are saved sketches, to be read out, and not rows."""
     return all(source.endswith(".sks") for source in rows.sources)
 
 
@@ -133,7 +133,7 @@ def require_target(source: RowSource) -> None:
 
 
 def in_parts(
-    model: Any, source: RowSource, rows: Rows, target: str | None, run: Run, spread: Spread
+    model: object, source: RowSource, rows: Rows, target: str | None, run: Run, spread: Spread
 ) -> bool:
     """Learn parts of the rows in several processes or on a cluster, if that was asked for."""
     if spread.workers is None and spread.dask is None:
@@ -171,12 +171,12 @@ def learn(
 
 
 def stream(
-    model: Any,
+    model: object,
     source: RowSource,
     run: Run,
     *,
     progress: Progress | None = None,
-    classes: Any = None,
+    classes: object = None,
     n_passes: int = 1,
     device: str | None = None,
 ) -> None:

@@ -90,7 +90,7 @@ class GaussianRows:
         self.batch_rows = batch_rows or self._tile_rows
 
     def blocks(self) -> Iterator[Block]:
-        """Give the rows in order, starting over at each call."""
+        """Yield the rows in order, starting over at each call."""
         return reblock(map(Block, self._tiles(0, self.n_rows)), self.batch_rows)
 
     def rows(self, start: int, stop: int) -> Array:
@@ -116,7 +116,7 @@ class GaussianRows:
         return self._rotate(chosen, signs)
 
     def _tiles(self, start: int, stop: int) -> Iterator[Array]:
-        """Give the rows from start to before stop, a tile or a part of one at a time."""
+        """Yield the rows from start to before stop, a tile or a part of one at a time."""
         # Phase p holds the rows from p * n_rows / n_phases on, rounded up.
         edges = [-(-self.n_rows * phase // self.n_phases) for phase in range(self.n_phases + 1)]
         for phase, (first, last) in enumerate(pairwise(edges)):
@@ -208,7 +208,7 @@ def drifting(
     """Return rows as `stationary` does, whose directions change half way.
 
     The second half has the same spectrum in an independent basis, so a sketch
-    must forget or make room for what it has learnt.
+    must forget or make room for what it has learned.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ class LinearModelRows:
         self.coefficients: Array = scipy.fft.dct(x / np.linalg.norm(x), norm="ortho")
 
     def blocks(self) -> Iterator[Block]:
-        """Give the rows and targets in order, starting over at each call."""
+        """Yield the rows and targets in order, starting over at each call."""
         return reblock(self._tiles(0, self.n_rows), self.batch_rows)
 
     def rows(self, start: int, stop: int) -> Block:

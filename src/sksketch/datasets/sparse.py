@@ -78,7 +78,7 @@ class SparseSignRows:
         self.batch_rows = batch_rows or self._tile_rows
 
     def blocks(self) -> Iterator[Block]:
-        """Give the rows in order, starting over at each call."""
+        """Yield the rows in order, starting over at each call."""
         return reblock(map(Block, self._tiles(0, self.n_rows)), self.batch_rows)
 
     def rows(self, start: int, stop: int) -> Any:

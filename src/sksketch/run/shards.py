@@ -37,7 +37,7 @@ class Shard(NamedTuple):
     state: State | None
 
 
-def shard_template(estimator: Any) -> Any:
+def shard_template(estimator: object) -> Any:
     """Return what every part starts from; refuse what cannot be merged, before any work."""
     if isinstance(estimator, Sketch):
         if estimator.n_features is not None:
@@ -117,7 +117,7 @@ def groups(items: Sequence[Any], fan_in: int) -> list[Sequence[Any]]:
     return [items[start : start + fan_in] for start in range(0, len(items), fan_in)]
 
 
-def merge_tree(kind: Any, shards: Sequence[Shard], fan_in: int = FAN_IN) -> Shard:
+def merge_tree(kind: type, shards: Sequence[Shard], fan_in: int = FAN_IN) -> Shard:
     """Merge all shards in this process, in the tree that every scheduler uses."""
     check_fan_in(fan_in)
     while len(shards) > 1:
@@ -154,7 +154,7 @@ class MergeTree:
         """The level of the one that all are merged into."""
         return len(self._widths) - 1
 
-    def add(self, level: int, number: int, shard: Any) -> tuple[int, int, list[Any]] | None:
+    def add(self, level: int, number: int, shard: object) -> tuple[int, int, list[Any]] | None:
         """Put a shard in its place; return the place and parts of the next one, if complete."""
         group = number // self._fan_in
         parts = self._waiting.setdefault((level, group), {})

@@ -6,7 +6,7 @@ import copy
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,10 @@ from sksketch.streams.formats.spark_vectors import (
     with_column,
 )
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+    from pyspark.sql.types import DataType
+
 T = TypeVar("T")
 
 NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "decimal")
@@ -43,7 +47,7 @@ NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean",
 
 def fit_spark(
     estimator: T,
-    df: Any,
+    df: DataFrame,
     *,
     features: str | list[str] | None = None,
     target: str | list[str] | None = None,
@@ -101,7 +105,7 @@ def fit_spark(
     chosen = df.select(*columns.features, *columns.target, *([weight] if weight else []))
     n_parts = _n_partitions(chosen)
 
-    def learn(template: Any) -> Shard:
+    def learn(template: object) -> Shard:
         task = partial(_learn_partition, template, columns, n_parts)
         shards = chosen.mapInArrow(task, SHARD_SCHEMA)
         kind, width, size = type(estimator), n_parts, fan_in
@@ -184,7 +188,12 @@ def _require_spark() -> None:
         raise ImportError("pyspark is needed: pip install 'scikit-sketch[spark]'") from None
 
 
-def _columns(df: Any, features: Any, target: Any, weight: str | None) -> Columns:
+def _columns(
+    df: DataFrame,
+    features: str | list[str] | None,
+    target: str | list[str] | None,
+    weight: str | None,
+) -> Columns:
     """Return the columns to read, if the frame has them and they hold numbers."""
     targets = [target] if isinstance(target, str) else list(target or [])
     if features is None:
@@ -206,12 +215,12 @@ def _columns(df: Any, features: Any, target: Any, weight: str | None) -> Columns
     return Columns(names, targets, weight)
 
 
-def _are_plain(df: Any, names: list[str]) -> bool:
+def _are_plain(df: DataFrame, names: list[str]) -> bool:
     types = dict(df.dtypes)
     return all(types[name].partition("(")[0] in NUMERIC for name in names)
 
 
-def _n_partitions(df: Any) -> int:
+def _n_partitions(df: DataFrame) -> int:
     from pyspark.errors import PySparkException
 
     try:
@@ -236,7 +245,7 @@ def _partition_number() -> int:
 
 
 def _learn_partition(
-    template: Any, columns: Columns, n_parts: int, batches: Iterator[Any]
+    template: object, columns: Columns, n_parts: int, batches: Iterator[Any]
 ) -> Iterator[Any]:
     """Learn a partition; gives one row, also for a partition without any."""
     blocks = (Rows(*batch_rows(batch, columns)) for batch in batches)
@@ -252,7 +261,7 @@ def _as_row(shard: Shard) -> tuple[int, int, int, bytes | None]:
     return shard.first, shard.stop, shard.n_rows, state
 
 
-def _from_row(row: Any) -> Shard:
+def _from_row(row: Row) -> Shard:
     state = None if row["state"] is None else from_bytes(bytes(row["state"]))
     return Shard(row["first"], row["stop"], row["n_rows"], state)
 
@@ -262,7 +271,12 @@ def _in_order(rows: Any) -> list[Shard]:
 
 
 def _answer_batches(
-    estimator: Any, method: str, columns: Columns, output: str, dtype: Any, batches: Iterator[Any]
+    estimator: object,
+    method: str,
+    columns: Columns,
+    output: str,
+    dtype: DataType,
+    batches: Iterator[Any],
 ) -> Iterator[Any]:
     for batch in batches:
         if batch.num_rows:
@@ -274,7 +288,7 @@ def _answer_batches(
 # In the driver
 
 
-def _merged(shards: Any, kind: Any, size: int) -> Any:
+def _merged(shards: DataFrame, kind: type, size: int) -> Any:
     """Merge the shards of each ``size`` consecutive partitions."""
     from pyspark.sql.functions import col, floor
 
@@ -282,15 +296,15 @@ def _merged(shards: Any, kind: Any, size: int) -> Any:
     return shards.groupBy(group).applyInArrow(_group_merger(kind), SHARD_SCHEMA)
 
 
-def _group_merger(kind: Any) -> Callable[[Any], Any]:
+def _group_merger(kind: type) -> Callable[[Any], Any]:
     # Spark counts the arguments to tell whether the key is wanted.
-    def merge(table: Any) -> Any:
+    def merge(table: object) -> Any:
         return _merge_group(kind, table)
 
     return merge
 
 
-def _head(df: Any, columns: Columns, n_rows: int) -> Any:
+def _head(df: DataFrame, columns: Columns, n_rows: int) -> Any:
     """Return the first rows, for a pilot."""
     rows = df.limit(n_rows).mapInArrow(packed, "batch binary").collect()
     batches = [batch for row in rows for batch in unpacked(bytes(row["batch"]))]

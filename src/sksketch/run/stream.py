@@ -30,13 +30,13 @@ PERIOD = 30.0
 
 def fit_stream(
     estimator: T,
-    source: Any,
+    source: object,
     *,
     checkpoint: PathLike | None = None,
     every: int | None = None,
     progress: bool | Progress = True,
     resume: bool = True,
-    classes: Any = None,
+    classes: object = None,
     n_passes: int = 1,
     device: str | None = None,
 ) -> T:
@@ -142,7 +142,7 @@ class _Run:
         model: Any,
         keeper: Checkpoint | None,
         every: int | None,
-        classes: Any,
+        classes: object,
     ) -> None:
         self._steps, self._model = steps, model
         self._keeper, self._every = keeper, every
@@ -181,7 +181,7 @@ class _Run:
             raise ValueError("the source gave no rows; give one that has some")
         self._save()
 
-    def _learn(self, X: Any, y: Any) -> None:
+    def _learn(self, X: Any, y: object) -> None:
         n_rows = X.shape[0]
         for step in self._steps:
             X = step.transform(X)
@@ -236,7 +236,7 @@ class _Interrupts:
         for number, former in self._former.items():
             signal.signal(number, former)
 
-    def _handle(self, number: int, frame: Any) -> None:
+    def _handle(self, number: int, frame: object) -> None:
         if self._busy and self._pending is None:
             self._pending = number, frame
         else:
@@ -255,7 +255,7 @@ class _Interrupts:
             self._former[number](number, frame)
 
 
-def _parts(estimator: Any, with_checkpoint: bool) -> tuple[list[Any], Any]:
+def _parts(estimator: object, with_checkpoint: bool) -> tuple[list[Any], Any]:
     """Return the stateless steps of a pipeline and the one that learns."""
     steps: list[Any] = []
     model = estimator
@@ -281,7 +281,7 @@ def _parts(estimator: Any, with_checkpoint: bool) -> tuple[list[Any], Any]:
     return steps, model
 
 
-def _is_stateless(step: Any) -> bool:
+def _is_stateless(step: object) -> bool:
     tags = getattr(step, "__sklearn_tags__", None)
     return hasattr(step, "transform") and tags is not None and not tags().requires_fit
 
@@ -296,9 +296,9 @@ def _cut(blocks: Iterator[Block], every: int | None) -> Iterator[Block]:
 
 
 def _passes(
-    rows: RowSource, n_done: int, n_passes: int, model: Any, device: str | None
+    rows: RowSource, n_done: int, n_passes: int, model: object, device: str | None
 ) -> Generator[Block, None, None]:
-    """Give all rows ``n_passes`` times, leaving out the first ``n_done``."""
+    """Yield all rows ``n_passes`` times, leaving out the first ``n_done``."""
 
     def blocks(start_row: int = 0) -> Iterator[Block]:
         if device is None:

@@ -79,7 +79,7 @@ def fit_workers(
             n_done += shard.n_rows
             report(n_done, n_rows)
 
-        def learn(template: Any) -> Shard:
+        def learn(template: object) -> Shard:
             return _learn_all(pool, template, parts, fan_in, learned)
 
         fit_parts(estimator, len(parts), learn, lambda n: first_rows(parts, n))
@@ -87,7 +87,7 @@ def fit_workers(
     return estimator
 
 
-def learn_part(template: Any, part: Part, index: int, n_parts: int) -> Shard:
+def learn_part(template: object, part: Part, index: int, n_parts: int) -> Shard:
     """Learn one part of a file, wherever this runs."""
     return learn_shard(template, _blocks(part), index, n_parts)
 
@@ -112,7 +112,7 @@ def first_rows(parts: Sequence[Part], n_rows: int) -> Any:
 
 def _learn_all(
     pool: Pool,
-    template: Any,
+    template: object,
     parts: Sequence[Part],
     fan_in: int,
     learned: Callable[[Shard], None],
@@ -212,7 +212,7 @@ class Pool:
             busy = {worker.connection: worker for worker in self._workers if worker.task}
             for ready in wait(list(busy)):
                 assert isinstance(ready, Connection)
-                self._hear(busy[ready], done)
+                self._receive(busy[ready], done)
 
     def _assign(self) -> None:
         while self._pending:
@@ -225,7 +225,7 @@ class Pool:
             if not idle.give(self._pending.popleft()):
                 self._lost(idle)
 
-    def _hear(self, worker: Worker, done: Callable[[Task, Any], None]) -> None:
+    def _receive(self, worker: Worker, done: Callable[[Task, Any], None]) -> None:
         try:
             fine, result = worker.connection.recv()
         except (EOFError, OSError):

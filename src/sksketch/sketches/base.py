@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.rounding import (
@@ -79,7 +79,7 @@ class Sketch(Savable, ABC):
     # Relative error of the entries of rows, where weights or a narrower precision rounded them.
     _entry_error: float = 0.0
 
-    def update(self, X: Any, weights: Any = None) -> Self:
+    def update(self, X: object, weights: object = None) -> Self:
         """Take in a block of rows, or a single row.
 
         Parameters
@@ -126,7 +126,7 @@ class Sketch(Savable, ABC):
         self._interrupted = False
         return self
 
-    def _take_weighted(self, rows: Any, weights: Array | None) -> None:
+    def _take_weighted(self, rows: Matrix, weights: Array | None) -> None:
         """Add checked rows, each scaled by the root of its weight."""
         if weights is not None:
             roots = np.sqrt(weights)
@@ -170,7 +170,7 @@ class Sketch(Savable, ABC):
         self.n_features, self.dtype = n_features, dtype
 
     @abstractmethod
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         """Add checked rows of the sketch's own width and precision: an array or a CSR array."""
 
     def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
@@ -301,7 +301,7 @@ class Sketch(Savable, ABC):
         """Do that; a sketch in which few rows wait, or none, leaves them."""
 
     @abstractmethod
-    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
+    def _answer(self, extra: Matrix | None = None, allowance: float = 0.0) -> Answer:
         """Read the sketch, as if the rows ``extra`` had come as well; changes nothing.
 
         ``allowance`` is for them, as by `_allow`.

@@ -55,7 +55,7 @@ KEYS: dict[str, Callable[..., Sketch]] = {
 }
 
 
-def make_sketch(key: str, sketch_size: int, **options: Any) -> Sketch:
+def make_sketch(key: str, sketch_size: int, **options: object) -> Sketch:
     """Build an empty sketch by its key.
 
     Parameters

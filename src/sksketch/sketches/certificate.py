@@ -89,7 +89,7 @@ class Certificate:
         )
 
     def _sure(self) -> str:
-        """Say how certain all of it is."""
+        """Return in words how certain all of it is."""
         text = "deterministic"
         if self.confidence < 1:
             text = f"confidence {rounded_down(self.confidence, 4)}"

@@ -142,7 +142,7 @@ class Layout:
                 raise SourceError(f"{self._where} has no {what} {name!r}; it has {some}")
         return found
 
-    def _choose_features(self, columns: Any) -> list[int]:
+    def _choose_features(self, columns: object) -> list[int]:
         if columns is None:
             return [i for i in range(len(self._fields)) if i not in self._targets]
         chosen = self._find(_as_list(columns), "column")
@@ -200,7 +200,7 @@ class Layout:
         return [f"{name}={category}" for category in self.categories[position]]
 
 
-def _as_list(names: Any) -> list[Any]:
+def _as_list(names: object) -> list[Any]:
     if names is None:
         return []
     return list(names) if isinstance(names, list | tuple | np.ndarray) else [names]

@@ -86,7 +86,7 @@ def _is_hidden(path: Path, root: Path) -> bool:
 
 
 def is_zarr(path: Path) -> bool:
-    """Tell a Zarr array or group from a directory of files."""
+    """Return whether a directory is a Zarr array or group and not one of files."""
     marks = ("zarr.json", ".zgroup", ".zarray")
     return path.is_dir() and (
         path.suffix == ".zarr" or any((path / mark).exists() for mark in marks)
@@ -148,7 +148,7 @@ def _facts(path: Path) -> list[Any]:
 
 
 @contextmanager
-def blamed(where: Any, complaint: str, advice: str) -> Iterator[None]:
+def blamed(where: object, complaint: str, advice: str) -> Iterator[None]:
     """Turn what a library says about damaged bytes into one sentence that names the place."""
     try:
         yield
@@ -163,7 +163,7 @@ def blamed(where: Any, complaint: str, advice: str) -> Iterator[None]:
 
 
 def text_blocks(file: Path | None, quotes: bool = False) -> Iterator[TextBlock]:
-    """Give a text file, gzip or not, in blocks of whole lines; None is the standard input.
+    """Yield a text file, gzip or not, in blocks of whole lines; None is the standard input.
 
     With ``quotes`` a line end between double quotes ends no line.
     """

@@ -28,10 +28,10 @@ from sksketch.streams.source import Reader, RowSource, is_sparse
 
 
 def open_rows(
-    source: Any,
+    source: object,
     *,
-    target: Any = None,
-    columns: Any = None,
+    target: object = None,
+    columns: object = None,
     batch_rows: int | None = None,
     missing: Literal["error", "mean", "drop"] = "error",
     one_hot: bool | Sequence[str] | None = None,
@@ -152,13 +152,13 @@ def open_rows(
 
 
 def _paths_reader(
-    source: Any,
+    source: object,
     choice: Choice,
     wanted: str | None,
     header: bool | None,
     delimiter: str | None,
     n_features: int | None,
-    zero_based: Any,
+    zero_based: bool | Literal["auto"],
 ) -> Reader | None:
     """Return the reader of files, or None for what is no path."""
     if source == STDIN if isinstance(source, str) else False:
@@ -198,7 +198,7 @@ _BINARY: dict[str, Any] = {
 }
 
 
-def _is_path(source: Any) -> bool:
+def _is_path(source: object) -> bool:
     return isinstance(source, str | PathLike)
 
 

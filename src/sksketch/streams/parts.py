@@ -29,7 +29,7 @@ class Part:
     n_rows: int | None = None
 
     def blocks(self) -> Iterator[Block]:
-        """Give the rows of this part."""
+        """Yield the rows of this part."""
         source = open_rows(self.file, **self.options, read_ahead=False)
         if self.n_rows is not None:
             source = source.between(self.first_row, self.first_row + self.n_rows)

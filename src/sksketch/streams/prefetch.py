@@ -24,7 +24,7 @@ class _End:
 
 
 def read_ahead(items: Iterator[Item], depth: int = BLOCKS_AHEAD) -> Generator[Item, None, None]:
-    """Give the items of an iterator that runs in a background thread, at most ``depth`` ahead.
+    """Yield the items of an iterator that runs in a background thread, at most ``depth`` ahead.
 
     The thread starts with the first item asked for. An error of the iterator is raised where
     its item would have come. Closing what is returned, or dropping it, closes a generator

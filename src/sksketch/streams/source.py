@@ -60,7 +60,7 @@ class Reader(Protocol):
         """Blocks to read before they are asked for; 0 where reading takes no time."""
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
-        """Give the rows after the first ``start_row``, or raise `StreamExhaustedError`."""
+        """Yield the rows after the first ``start_row``, or raise `StreamExhaustedError`."""
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that change when the rows change."""
@@ -169,7 +169,7 @@ class RowSource:
         return None if self.missing == "drop" else self._reader.n_rows
 
     def blocks(self, start_row: int = 0) -> Iterator[Block]:
-        """Give the rows in order, leaving out the first ``start_row``.
+        """Yield the rows in order, leaving out the first ``start_row``.
 
         Each call starts over, or raises `StreamExhaustedError` where the rows can be read only
         once. ``start_row`` counts rows that were given: with ``missing="drop"`` or ``"mean"``
@@ -282,6 +282,6 @@ def digest(*arrays: Array) -> str:
     return found.hexdigest()
 
 
-def is_sparse(X: Any) -> bool:
-    """Tell scipy's sparse arrays and matrices from the others."""
+def is_sparse(X: object) -> bool:
+    """Return whether an object is one of scipy's sparse arrays or matrices."""
     return bool(sp.issparse(X))

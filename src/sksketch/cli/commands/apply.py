@@ -56,7 +56,7 @@ def check_output(output: str) -> None:
         )
 
 
-def write_answers(fitted: Any, source: RowSource, output: str, *, quiet: bool) -> None:
+def write_answers(fitted: object, source: RowSource, output: str, *, quiet: bool) -> None:
     """Write what a fitted model says of all rows of a source."""
     check_output(output)
     header = _header(fitted)

@@ -24,7 +24,7 @@ def known_kernels(incomplete: str) -> list[str]:
 
 
 class PcaSolver(StrEnum):
-    """How components are found."""
+    """Solvers of kernel PCA."""
 
     auto = "auto"
     sgd = "sgd"
@@ -32,7 +32,7 @@ class PcaSolver(StrEnum):
 
 
 class CcaSolver(StrEnum):
-    """How correlations are found."""
+    """Solvers of kernel CCA."""
 
     auto = "auto"
     exact = "exact"

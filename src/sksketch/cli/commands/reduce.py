@@ -26,7 +26,7 @@ from sksketch.streams.files import STDIN
 
 
 class Operator(StrEnum):
-    """How sums of rows, or of columns, are made."""
+    """Random operators that sum rows or columns."""
 
     countsketch = "countsketch"
     gaussian = "gaussian"
@@ -43,7 +43,7 @@ class Task(StrEnum):
 
 @dataclass(frozen=True)
 class Reducing:
-    """How rows are reduced, and what is learned on their coordinates."""
+    """The reduction of the rows, and the model learned on their coordinates."""
 
     components: Annotated[
         int,

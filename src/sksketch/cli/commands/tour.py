@@ -106,7 +106,7 @@ def _draw_tour(report: TourReport, path: Path) -> None:
 
 
 def _probability(confidence: float) -> str:
-    """Say how sure a bound is."""
+    """Return the confidence of a bound in words."""
     return "certain" if confidence == 1.0 else f"at least {rounded_down(confidence, 6)}"
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sksketch._typing import Array
 from sksketch.decomposition import StreamingPCA, StreamingSVD
@@ -69,7 +70,7 @@ class Findings:
     [('a', 1.0)]
     """
 
-    def __init__(self, model: Any, names: Sequence[str] | None = None) -> None:
+    def __init__(self, model: object, names: Sequence[str] | None = None) -> None:
         kinds = [kind for kind in ESTIMATORS.values() if kind not in ONLINE]
         known: tuple[Any, ...] = (Sketch, *kinds)
         if not isinstance(model, known):
@@ -214,7 +215,7 @@ class Findings:
         factor = 10.0**PATH_DECADES
         return np.geomspace(low / factor, high * factor, PATH_STEPS)
 
-    def path(self, alphas: Any = None, *, target: int = 0) -> CoefficientPath:
+    def path(self, alphas: npt.ArrayLike | None = None, *, target: int = 0) -> CoefficientPath:
         """Return the coefficients of one target for many penalties, with their error."""
         model = self._regression()
         found = model.path(self.default_alphas() if alphas is None else alphas)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from sksketch.present.findings import Findings, largest_columns
 from sksketch.present.plotting.axes import ESTIMATE, OTHER, drawn_on, figure_of
@@ -49,7 +50,9 @@ class LoadingsDisplay:
     ax_: Axes
     figure_: Any
 
-    def __init__(self, names: Sequence[str], loadings: Any, *, component: int = 1) -> None:
+    def __init__(
+        self, names: Sequence[str], loadings: npt.ArrayLike, *, component: int = 1
+    ) -> None:
         self.names = list(names)
         self.loadings = np.asarray(loadings, dtype=np.float64)
         self.component = component
@@ -57,7 +60,7 @@ class LoadingsDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: object,
         *,
         component: int = 1,
         n_loadings: int = 10,
@@ -159,9 +162,9 @@ class RidgePathDisplay:
 
     def __init__(
         self,
-        alphas: Any,
-        coef: Any,
-        errors: Any,
+        alphas: npt.ArrayLike,
+        coef: npt.ArrayLike,
+        errors: npt.ArrayLike,
         names: Sequence[str],
         *,
         alpha: float | None = None,
@@ -175,9 +178,9 @@ class RidgePathDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: object,
         *,
-        alphas: Any = None,
+        alphas: npt.ArrayLike | None = None,
         n_coefficients: int = 6,
         target: int = 0,
         feature_names: Sequence[str] | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from sksketch.present.findings import Findings
 from sksketch.present.plotting.axes import (
@@ -60,10 +61,10 @@ class SpectrumDisplay:
 
     def __init__(
         self,
-        eigenvalues: Any,
-        intervals: Any = None,
+        eigenvalues: npt.ArrayLike,
+        intervals: npt.ArrayLike | None = None,
         *,
-        true_eigenvalues: Any = None,
+        true_eigenvalues: npt.ArrayLike | None = None,
         quantity: str = "eigenvalue",
     ) -> None:
         self.eigenvalues = np.asarray(eigenvalues, dtype=np.float64)
@@ -73,7 +74,7 @@ class SpectrumDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, n_components: int | None = None, ax: Axes | None = None
+        cls, estimator: object, *, n_components: int | None = None, ax: Axes | None = None
     ) -> Self:
         """Draw the spectrum of a fitted estimator or of a sketch.
 
@@ -172,7 +173,10 @@ class ExplainedVarianceDisplay:
     figure_: Any
 
     def __init__(
-        self, shares: Any, intervals: Any = None, cumulative_intervals: Any = None
+        self,
+        shares: npt.ArrayLike,
+        intervals: npt.ArrayLike | None = None,
+        cumulative_intervals: npt.ArrayLike | None = None,
     ) -> None:
         self.shares = np.asarray(shares, dtype=np.float64)
         self.intervals = intervals
@@ -180,7 +184,7 @@ class ExplainedVarianceDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, n_components: int | None = None, ax: Axes | None = None
+        cls, estimator: object, *, n_components: int | None = None, ax: Axes | None = None
     ) -> Self:
         """Draw what the components of a fitted estimator or sketch explain.
 

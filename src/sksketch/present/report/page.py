@@ -129,7 +129,7 @@ def _document(header: str, body: str, source: Source) -> str:
     )
 
 
-def _header(model: Any, sketch: Sketch, source: Source, found: Findings | None) -> str:
+def _header(model: object, sketch: Sketch, source: Source, found: Findings | None) -> str:
     n_columns = sketch.n_features or 0
     seen = f"{plural(sketch.n_rows_seen, 'row')} of {plural(n_columns, 'column')}"
     figures = [("Rows", f"{sketch.n_rows_seen:,}"), ("Columns", f"{n_columns:,}")]
@@ -139,7 +139,7 @@ def _header(model: Any, sketch: Sketch, source: Source, found: Findings | None) 
 
 
 def _top(
-    model: Any, source: Source, seen: str, figures: list[tuple[str, str]], title: str = ""
+    model: object, source: Source, seen: str, figures: list[tuple[str, str]], title: str = ""
 ) -> str:
     title = title or TITLES.get(type(model), "Sketch")
     lead = f"{type(model).__name__}: {seen}."
@@ -215,7 +215,7 @@ def _settings(model: Any, meta: Any) -> str:
     return f"<details><summary>Settings</summary>{table}</details>"
 
 
-def _in_words(value: Any) -> Any:
+def _in_words(value: Any) -> object:
     """Return what JSON can say of an array."""
     return value.tolist() if getattr(value, "size", 0) <= 20 else f"array of shape {value.shape}"
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.gram import add_gram_inplace
 from sksketch.arrays.linalg import aligned_empty, eigh_descending, squared_norm
 from sksketch.arrays.namespace import (
@@ -105,7 +105,7 @@ class ExactCovariance(Sketch):
         self._buffer.enlarge(tile_rows(n_features * dtype.itemsize))
         self._buffer.allocate(n_features, dtype)
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         self._cached = None
         # Sparse rows become dense a tile at a time: the tiles are small against A'A.
         for tile in dense_tiles(rows, rows.dtype) if sp.issparse(rows) else [rows]:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import namespace, on_device, precision
@@ -214,7 +214,7 @@ class FrequentDirections(ShrinkSketch):
             n_reads=self._buffer.capacity + tile_rows(1) + sparse_rows if reading else 0,
         )
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         self._cached = None
         self._has_sparse |= is_sparse(rows) or isinstance(rows, SparseRows)
         if self._exact is not None:
@@ -228,7 +228,7 @@ class FrequentDirections(ShrinkSketch):
         else:
             self._take_dense(rows)
 
-    def _take_sparse(self, rows: Any) -> None:
+    def _take_sparse(self, rows: Matrix) -> None:
         if self.decay == 1.0:
             rows = nonzero_rows(rows)
         elif len(self._buffer.rows):
@@ -317,7 +317,7 @@ class FrequentDirections(ShrinkSketch):
     def _absorb(self, other: Self) -> None:
         absorb(self, other)
 
-    def _whole(self, extra: Any = None, allowance: float = 0.0) -> ShrinkState:
+    def _whole(self, extra: Matrix | None = None, allowance: float = 0.0) -> ShrinkState:
         if self._exact is not None:
             exact = self._exact._answer(extra, allowance).summary
             error = exact.error_bound

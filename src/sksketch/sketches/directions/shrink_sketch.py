@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.sketches.base import Answer, Sketch
 from sksketch.sketches.directions.shrink.compression import ShrinkState
 from sksketch.sketches.directions.shrink.readout import read_out
@@ -57,10 +57,12 @@ class ShrinkSketch(Sketch):
         return type(self)(**options)
 
     @abstractmethod
-    def _whole(self, extra: Any = None, allowance: float = 0.0) -> ShrinkState:
+    def _whole(self, extra: Matrix | None = None, allowance: float = 0.0) -> ShrinkState:
         """Return the whole state, the waiting rows and ``extra`` included."""
 
-    def _read(self, extra: Any = None, allowance: float = 0.0) -> tuple[ShrinkState, Answer]:
+    def _read(
+        self, extra: Matrix | None = None, allowance: float = 0.0
+    ) -> tuple[ShrinkState, Answer]:
         """Return that state and the answer it gives; changes nothing."""
         self._require_rows()
         if extra is None and self._cached is not None:
@@ -77,7 +79,7 @@ class ShrinkSketch(Sketch):
             self._cached = held, answer
         return held, answer
 
-    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
+    def _answer(self, extra: Matrix | None = None, allowance: float = 0.0) -> Answer:
         return self._read(extra, allowance)[1]
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import to_numpy
 from sksketch.arrays.rounding import gamma, perturbed_gram
@@ -145,7 +145,7 @@ class SparseFrequentDirections(ShrinkSketch):
         self._cached = None
         self._held = self._held.allowing(amount)
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         self._cached = None
         if isinstance(rows, SparseRows):
             # A wrapper has filled this block with all the rows that would have waited here.

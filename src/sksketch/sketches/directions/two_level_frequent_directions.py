@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import cast, like, namespace, precision
 from sksketch.arrays.random import stream
@@ -140,7 +140,7 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         self._cached = None
         self._first = self._first.allowing(amount)
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         self._cached = None
         if sp.issparse(rows):
             tiles = dense_tiles(nonzero_rows(rows), rows.dtype)
@@ -191,10 +191,12 @@ class TwoLevelFrequentDirections(ShrinkSketch):
 
     # Reading
 
-    def _whole(self, extra: Any = None, allowance: float = 0.0) -> ShrinkState:
+    def _whole(self, extra: Matrix | None = None, allowance: float = 0.0) -> ShrinkState:
         return self._read(extra, allowance)[0]
 
-    def _read(self, extra: Any = None, allowance: float = 0.0) -> tuple[ShrinkState, Answer]:
+    def _read(
+        self, extra: Matrix | None = None, allowance: float = 0.0
+    ) -> tuple[ShrinkState, Answer]:
         if extra is not None:
             return self._with_rows(extra, allowance)._read()
         if self._cached is None:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.sparse import from_sparse_arrays, sparse_arrays
 from sksketch.sketches.projections.projection import Drawn, Projection, random_signs
@@ -83,7 +83,7 @@ class CountSketch(Projection):
         assert self.dtype is not None
         self._sum = SparseTotal(self.sketch_size, self._width, self.dtype)
 
-    def _add(self, rows: Any, norms: Array) -> None:
+    def _add(self, rows: Matrix, norms: Array) -> None:
         if not self._sparse:
             super()._add(rows, norms)
             return

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.linalg import thin_svd
 from sksketch.arrays.namespace import joined, like, on_device, precision
 from sksketch.arrays.rounding import gamma
@@ -55,7 +55,7 @@ class LinearSketch(Sketch):
 
     # Taking rows in
 
-    def update(self, X: Any, weights: Any = None, targets: Any = None) -> Self:
+    def update(self, X: object, weights: object = None, targets: object = None) -> Self:
         """Take in a block of rows, or a single row.
 
         Parameters
@@ -103,7 +103,7 @@ class LinearSketch(Sketch):
         self._sparse = self._sparse and self._keeps_zeros and large
         self._allocate()
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         self._cached = None
         n_rows = rows.shape[0]
         norms = squared_row_norms(rows, precision(rows))
@@ -124,7 +124,7 @@ class LinearSketch(Sketch):
         """Make room for what wide rows become; columns, precision and targets are known."""
 
     @abstractmethod
-    def _add(self, rows: Any, norms: Array) -> None:
+    def _add(self, rows: Matrix, norms: Array) -> None:
         """Add wide rows, dense or CSR; ``norms`` are the squared norms without targets."""
 
     @abstractmethod

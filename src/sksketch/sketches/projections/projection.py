@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.namespace import copied, full_precision, like, on_device, precision, to_numpy
 from sksketch.arrays.random import stream
@@ -46,7 +46,9 @@ class Projection(LinearSketch):
     def _draw(generator: np.random.Generator, sketch_size: int) -> Drawn:
         """Draw what makes the columns of S for one tile of rows."""
 
-    def _add_tile(self, total: Array, drawn: Drawn, inside: slice, rows: Any, part: slice) -> None:
+    def _add_tile(
+        self, total: Array, drawn: Drawn, inside: slice, rows: Matrix, part: slice
+    ) -> None:
         """Add S times ``rows[part]`` to ``total``; these rows lie at ``inside`` of their tile.
 
         Here for a dense S, of which ``drawn`` has the transposed columns of the tile.
@@ -80,7 +82,7 @@ class Projection(LinearSketch):
         for drawn, inside, part in self._drawn_tiles(start, n_rows):
             yield part, self._columns_of_tile(drawn, inside)
 
-    def _accumulate(self, total: Array, start: int, rows: Any) -> None:
+    def _accumulate(self, total: Array, start: int, rows: Matrix) -> None:
         """Add S times wide rows, of which the first is row ``start`` of this shard."""
         for drawn, inside, part in self._drawn_tiles(start, rows.shape[0]):
             if on_device(rows):
@@ -104,7 +106,7 @@ class Projection(LinearSketch):
         row_bytes = self._width * precision(self._total).itemsize
         return min(self._tile_rows, max(self.sketch_size, TILE_BYTES // row_bytes))
 
-    def _add(self, rows: Any, norms: Array) -> None:
+    def _add(self, rows: Matrix, norms: Array) -> None:
         if on_device(rows):
             self._total = like(self._total, rows)
         elif on_device(self._total) and not sp.issparse(rows):
@@ -291,7 +293,7 @@ class HadamardSketch(Projection):
         signs = random_signs(generator, sketch_size) / math.sqrt(sketch_size)
         return row_signs, generator.permutation(n_rows)[:sketch_size], signs
 
-    def _add(self, rows: Any, norms: Array) -> None:
+    def _add(self, rows: Matrix, norms: Array) -> None:
         # Transformed tiles are added row by row, sparse rows column by column.
         if not on_device(self._total):
             self._total = np.asarray(self._total, order="F" if sp.issparse(rows) else "C")
@@ -307,7 +309,9 @@ class HadamardSketch(Projection):
         odd = np.bitwise_count(places[:, None] & chosen) & 1
         return row_signs[inside, None] * (1.0 - 2.0 * odd) * signs
 
-    def _add_tile(self, total: Array, drawn: Drawn, inside: slice, rows: Any, part: slice) -> None:
+    def _add_tile(
+        self, total: Array, drawn: Drawn, inside: slice, rows: Matrix, part: slice
+    ) -> None:
         row_signs, chosen, signs = drawn
         if sp.issparse(rows):
             _add_product(total, self._columns_of_tile(drawn, inside), rows, part)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.namespace import like, to_numpy
 from sksketch.arrays.random import stream
 from sksketch.arrays.sparse import from_sparse_arrays, scaled_rows, sparse_arrays
@@ -73,7 +73,7 @@ class RowSampleSketch(LinearSketch):
         self._thresholds = np.zeros(size)
         self._replacements = np.zeros(size, dtype=np.int64)
 
-    def _add(self, rows: Any, norms: Array) -> None:
+    def _add(self, rows: Matrix, norms: Array) -> None:
         # One after the other, from where the last block ended: the same sums for any blocks.
         sums = np.cumsum(np.concatenate([[self._squared_norm], norms]))
         chosen = np.full(self.sketch_size, -1)

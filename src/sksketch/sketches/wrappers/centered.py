@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import in_order, like, on_device, precision
 from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
@@ -147,10 +147,10 @@ class Centered(Sketch):
         self._cached = None
         self.sketch._allow(amount)
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         self._take_weighted(rows, None)
 
-    def _take_weighted(self, rows: Any, weights: Array | None) -> None:
+    def _take_weighted(self, rows: Matrix, weights: Array | None) -> None:
         self._cached = None
         if not is_sparse(rows):
             self._take_dense(rows, weights)
@@ -301,7 +301,7 @@ class Centered(Sketch):
         found = self.sketch._exact_gram(tile.rows)
         return None if found is None else found.allowing(tile.mean.scatter)
 
-    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
+    def _answer(self, extra: Matrix | None = None, allowance: float = 0.0) -> Answer:
         if extra is not None:
             raise ValueError("a centered sketch cannot be wrapped again")
         if self._cached is None:

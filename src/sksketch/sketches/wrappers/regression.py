@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import precision
 from sksketch.arrays.rows import as_rows, as_weights, squared_row_norms
@@ -82,7 +82,7 @@ class Regression(Sketch):
         self._cross: CrossMoments | None = None
         self._target_shape: tuple[int, ...] | None = None
 
-    def update(self, X: Any, weights: Any = None, targets: Any = None) -> Self:
+    def update(self, X: object, weights: object = None, targets: object = None) -> Self:
         """Take in a block of rows and their targets.
 
         Parameters
@@ -124,7 +124,7 @@ class Regression(Sketch):
         self._interrupted = False
         return self
 
-    def check(self, X: Any, weights: Any = None, targets: Any = None) -> None:
+    def check(self, X: object, weights: object = None, targets: object = None) -> None:
         """Raise what `update` would raise for these rows; changes nothing.
 
         Parameters
@@ -150,7 +150,7 @@ class Regression(Sketch):
         self.total_weight = self.sketch.total_weight
         self._target_shape = shape
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         # Rows alone; those with targets come through update.
         self.update(rows)
 
@@ -262,7 +262,7 @@ class Regression(Sketch):
                 self._cross = CrossMoments(n_features, n_targets, centered=self.centered)
             self._cross.merge(other._cross)
 
-    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
+    def _answer(self, extra: Matrix | None = None, allowance: float = 0.0) -> Answer:
         self._require_rows()
         return self.sketch._answer(extra, allowance)
 

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import (
@@ -176,7 +176,7 @@ class Tile(NamedTuple):
 
 def centered_tile(
     mean: RunningMean,
-    tile: Any,
+    tile: Matrix,
     weights: Array,
     ages: Array | None,
     entry_error: float = 0.0,

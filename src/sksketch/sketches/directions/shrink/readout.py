@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ SHIFTS: dict[str, Callable[[ShrinkState], float]] = {
 }
 
 
-def check_correction(correction: Any) -> str | float:
+def check_correction(correction: object) -> str | float:
     """Return a valid ``correction``: a name or a number that is not negative."""
     if isinstance(correction, str) and correction in SHIFTS:
         return correction
