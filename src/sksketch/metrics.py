@@ -21,6 +21,8 @@ from sksketch.arrays.random import stream
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.streams import Block, BlockSource, as_source, reblock
 
+__all__ = ["covariance_error", "projection_error", "spectral_error", "tail_energy"]
+
 # Up to here a matrix of n_features ** 2 entries is cheaper than repeated passes.
 DENSE_FEATURES = 2048
 TILE_ENTRIES = 2**20
@@ -39,8 +41,18 @@ def spectral_error(X: object, summary: LowRankPlusRidge, *, initial_ridge: float
         the result is from below, to about six digits.
     summary : LowRankPlusRidge
         The sketch's answer.
-    initial_ridge : float
+    initial_ridge : float, default=0.0
         The ridge that the sketch started from; it belongs to the target.
+
+    Returns
+    -------
+    float
+        The norm of the difference.
+
+    See Also
+    --------
+    covariance_error : The same over the squared norm.
+    Sketch.error_bound : The certified bound on it.
 
     Examples
     --------
@@ -62,6 +74,25 @@ def covariance_error(X: object, summary: LowRankPlusRidge) -> float:
 
     It is 0.0 for rows of zeros that are answered by zero.
 
+    Parameters
+    ----------
+    X : array, sparse matrix or BlockSource of n_features columns
+        The rows that the sketch has seen.
+    summary : LowRankPlusRidge
+        The sketch's answer.
+
+    Returns
+    -------
+    float
+        The error as a fraction of the energy of the rows.
+
+    See Also
+    --------
+    spectral_error : The error itself.
+    projection_error : Quality of components instead of the operator.
+
+    Examples
+    --------
     >>> X = np.diag([3.0, 2.0, 1.0])
     >>> round(covariance_error(X, LowRankPlusRidge(np.eye(3)[:1], np.array([9.0]))), 4)
     0.2857
@@ -91,7 +122,17 @@ def projection_error(X: object, components: Array, rank: int) -> float:
     components : array of shape (at least rank, n_features)
         Orthonormal rows, most important first.
     rank : int
-        How many of them to use.
+        Number of components to use.
+
+    Returns
+    -------
+    float
+        The ratio, at least 1 but for rounding.
+
+    See Also
+    --------
+    tail_energy : The least energy that can be missed.
+    covariance_error : Quality of the operator.
 
     Examples
     --------
@@ -131,6 +172,24 @@ def tail_energy(X: object, rank: int) -> float:
     whole is right in its leading digits. Takes one pass, and memory for a few
     matrices of min(n_rows, n_features) by n_features.
 
+    Parameters
+    ----------
+    X : array, sparse matrix or BlockSource of n_features columns
+        Read once.
+    rank : int
+        Number of leading singular values that are left out.
+
+    Returns
+    -------
+    float
+        The energy.
+
+    See Also
+    --------
+    projection_error : The energy that given components miss.
+
+    Examples
+    --------
     >>> round(tail_energy(np.diag([3.0, 2.0, 1.0]), rank=1), 12)
     5.0
     """

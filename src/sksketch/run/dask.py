@@ -64,12 +64,12 @@ def fit_dask(
         Each Delayed stands for a block of rows: an array, sparse matrix or data frame.
     y : dask array, Series or DataFrame, or list of Delayed, default=None
         Targets, in the same partitions; those of an array of known chunks are cut to fit.
-    sample_weight : like ``y``, default=None
+    sample_weight : dask array or Series, or list of Delayed, default=None
         Row ``i`` counts as ``sample_weight[i]`` copies of itself.
     fan_in : int, default=8
         Partitions that are merged at a time.
     progress : bool or callable, default=False
-        As for `fit_stream`.
+        True writes one line to stderr; a callable gets the rows done and all rows.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def sketch_dask(
     fan_in : int, default=8
         Partitions that are merged at a time.
     progress : bool or callable, default=False
-        As for `fit_stream`.
+        True writes one line to stderr; a callable gets the rows done and all rows.
 
     Returns
     -------

@@ -138,7 +138,8 @@ def transform_spark(
     df : pyspark.sql.DataFrame
         Rows.
     features : str or list of str, default=None
-        As for `fit_spark`; by default the columns that the estimator has learned from.
+        Numeric columns, or one column of vectors or of arrays; by default those that the
+        estimator has learned from.
     output : str, default="scores"
         Name of the new column: an array for each row, or a number where there is one.
 

@@ -58,7 +58,7 @@ def fit_workers(
     fan_in : int
         Parts that are merged at a time.
     progress : bool or callable
-        As for `fit_stream`.
+        True writes one line to stderr; a callable gets the rows done and all rows.
 
     Returns
     -------

@@ -85,7 +85,7 @@ class Reducing:
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Where to write the coordinates: .parquet, .npz, .npy or .csv.",
+            help="Output file of the coordinates: .parquet, .npz, .npy or .csv.",
         ),
     ] = None
 

@@ -26,7 +26,7 @@ PICTURE = Path("sksketch-tour.png")
 
 def tour(
     as_json: Json = False,
-    picture: Annotated[Path, typer.Option(help="Where to write the picture.")] = PICTURE,
+    picture: Annotated[Path, typer.Option(help="Output file of the picture.")] = PICTURE,
     rows: Annotated[int, typer.Option(hidden=True, min=1_000)] = 200_000,
     columns: Annotated[int, typer.Option(hidden=True, min=20)] = 1_000,
 ) -> None:

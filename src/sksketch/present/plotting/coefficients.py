@@ -21,18 +21,18 @@ class LoadingsDisplay:
     Parameters
     ----------
     names : sequence of str
-        Columns.
+        Names of the columns.
     loadings : array-like of shape (n_columns,)
-        Their entries in the component.
+        Entries of the columns in the component.
     component : int, default=1
-        Its number, from 1 on, for the label.
+        Number of the component, from 1 on, for the label.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn.
+        Axes that it was drawn on.
     figure_ : matplotlib.figure.Figure
-        The whole picture.
+        Figure of these axes.
 
     See Also
     --------
@@ -74,13 +74,13 @@ class LoadingsDisplay:
         estimator : estimator or Sketch
             Any that has seen rows.
         component : int, default=1
-            Which, from 1 on.
+            Number of the component, from 1 on.
         n_loadings : int, default=10
-            How many columns to draw.
+            Number of columns to draw.
         feature_names : sequence of str, default=None
-            By default those that the estimator has met.
+            Names of the columns; by default those that the estimator was fitted with.
         ax : matplotlib axes, default=None
-            Where to draw.
+            Axes to draw on; by default new ones.
 
         Returns
         -------
@@ -129,18 +129,18 @@ class RidgePathDisplay:
     coef : array-like of shape (n_alphas, n_columns)
         Coefficients of the columns to draw.
     errors : array-like of shape (n_alphas,)
-        No coefficient is off by more; ``inf`` draws no bar.
+        Certified error of every coefficient; ``inf`` draws no bar.
     names : sequence of str
-        Columns.
+        Names of the columns.
     alpha : float, default=None
-        The penalty of the model, which is marked.
+        Penalty of the model, which is marked.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn.
+        Axes that it was drawn on.
     figure_ : matplotlib.figure.Figure
-        The whole picture.
+        Figure of these axes.
 
     See Also
     --------
@@ -191,17 +191,17 @@ class RidgePathDisplay:
         Parameters
         ----------
         estimator : StreamingRidge or StreamingRidgeCV
-            Fitted.
+            A fitted model.
         alphas : array-like of shape (n_alphas,), default=None
-            By default a few around the penalty of the model.
+            Penalties; by default thirteen around that of the model.
         n_coefficients : int, default=6
-            How many columns to draw.
+            Number of columns to draw.
         target : int, default=0
-            Which, if there are several.
+            Number of the target, from 0 on.
         feature_names : sequence of str, default=None
-            By default those that the estimator has met.
+            Names of the columns; by default those that the estimator was fitted with.
         ax : matplotlib axes, default=None
-            Where to draw.
+            Axes to draw on; by default new ones.
 
         Returns
         -------

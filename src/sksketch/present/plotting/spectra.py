@@ -38,9 +38,9 @@ class SpectrumDisplay:
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn.
+        Axes that it was drawn on.
     figure_ : matplotlib.figure.Figure
-        The whole picture.
+        Figure of these axes.
 
     See Also
     --------
@@ -84,9 +84,9 @@ class SpectrumDisplay:
             `StreamingPCA` and `StreamingSVD` show variances per row, all others eigenvalues
             of A'A.
         n_components : int, default=None
-            How many to draw; by default all.
+            Number of components to draw; by default all.
         ax : matplotlib axes, default=None
-            Where to draw.
+            Axes to draw on; by default new ones.
 
         Returns
         -------
@@ -144,16 +144,16 @@ class ExplainedVarianceDisplay:
     shares : array-like of shape (n_components,)
         Fraction of the total variance along each component.
     intervals : array-like of shape (n_components, 2), default=None
-        What is certain of each share; None where nothing is certified.
+        Certified interval of each share; None where nothing is certified.
     cumulative_intervals : array-like of shape (n_components, 2), default=None
-        What is certain of the sums of the first shares.
+        Certified intervals of the sums of the first shares.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn.
+        Axes that it was drawn on.
     figure_ : matplotlib.figure.Figure
-        The whole picture.
+        Figure of these axes.
 
     See Also
     --------
@@ -193,9 +193,9 @@ class ExplainedVarianceDisplay:
         estimator : estimator or Sketch
             Any that has seen rows.
         n_components : int, default=None
-            How many to draw; by default all.
+            Number of components to draw; by default all.
         ax : matplotlib axes, default=None
-            Where to draw.
+            Axes to draw on; by default new ones.
 
         Returns
         -------

@@ -135,7 +135,7 @@ def certificate(found: Findings) -> list[str]:
     record = found.certificate
     if not found.is_certified:
         return [
-            "Nothing is certified. A random sketch is right on average, but nothing in it "
+            "Nothing is certified. A random sketch is unbiased, but nothing in it "
             "bounds the error of this one; everything below is an estimate.",
         ]
     whole = "variance" if found.is_centered else "energy"

@@ -54,7 +54,7 @@ class FrequentDirections(ShrinkSketch):
         How the lost energy is put back when the sketch is read: half of it as a ridge
         (robust FD), not at all (FD), in full on the kept directions (compensated FD), as
         a ridge that matches the trace of A'A, one that matches the average lost energy,
-        or a ridge of your own.
+        or the given ridge.
     rule : {"uniform", "half", "parameterized", "truncate"}, default="uniform"
         What a shrink takes from the kept eigenvalues: the first dropped one from all of them,
         half of it (where the bound can afford that), all of it from a fraction of them, nothing.

@@ -61,7 +61,7 @@ class LinearSketch(Sketch):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            As in `Sketch.update`; sparse rows stay sparse.
+            Real, finite numbers; sparse rows stay sparse.
         weights : array-like of shape (n_rows,), default=None
             Each row counts as ``weights[i]`` copies of itself.
         targets : array-like of shape (n_rows,) or (n_rows, n_targets), default=None
@@ -293,7 +293,7 @@ class LinearSketch(Sketch):
         held = sum(array.nbytes for array in self._held().values())
         return (
             f"{type(self).__name__}({self.sketch_size}) on {n_features} columns: keeps S A for "
-            f"shard {self.shard} of seed {self.seed} (right on average, no certified bound), "
+            f"shard {self.shard} of seed {self.seed} (unbiased, no certified bound), "
             f"in about {megabytes(held)}."
         )
 

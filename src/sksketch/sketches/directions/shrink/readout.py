@@ -101,7 +101,7 @@ def read_out(
     traced = shift * (len(kept) if full else n_features)
     apart = abs(held.lost_mass - traced) - held.mass_error
     least = max(apart / n_features - ledger.allowance, 0.0)
-    # The lost mass needs no luck; only a smaller probabilistic bound does.
+    # The lost mass is certain; only a smaller probabilistic bound is not.
     sure = held.lost_mass + held.mass_error <= ledger.shrinkage
     confidence = 1.0 if sure else max(1.0 - ledger.failure_probability, 0.0)
     summary = LowRankPlusRidge(
