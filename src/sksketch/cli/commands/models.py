@@ -28,6 +28,7 @@ from sksketch.cli.running import (
 from sksketch.cli.saving import STDOUT, Saved, blaming, read_merged, write
 from sksketch.cli.show import print_model, say
 from sksketch.decomposition import StreamingPCA, StreamingSVD
+from sksketch.models.base import Estimator
 from sksketch.ridge import StreamingRidge
 from sksketch.sketches import Centered, Regression, Sketch
 
@@ -128,7 +129,7 @@ def _decompose(
     _save(Saved(model, source.feature_names), run)
 
 
-def _numbered(model: Any, method: Method, spread: Spread) -> Any:
+def _numbered(model: Estimator, method: Method, spread: Spread) -> Any:
     """Return the model for the part that --shard and --shards tell, if they do."""
     if method.shards is None:
         return model
@@ -146,7 +147,7 @@ def _n_components(text: str | None) -> int | float | None:
         raise typer.BadParameter(f"-k {text} is neither a number nor a fraction") from None
 
 
-def _readable(saved: Any, purpose: str) -> Any:
+def _readable(saved: Estimator | Sketch, purpose: str) -> Any:
     """Return the sketch in a saved file, if it is one that the command can read."""
     sketch = saved if isinstance(saved, Sketch) else getattr(saved, "sketch_", None)
     if purpose == "ridge":

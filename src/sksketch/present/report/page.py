@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from sksketch.decomposition import StreamingPCA, StreamingSVD
+from sksketch.models.base import Estimator
 from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
 from sksketch.present.findings import ONLINE, PLAIN, Findings, OnlineFindings, plain_findings
 from sksketch.present.report import html, kernel_and_reduction, online, sections
@@ -39,7 +40,7 @@ class Source(NamedTuple):
     rows_done: int | None = None
 
 
-def render(model: Any, source: Source, names: Sequence[str] | None = None) -> str:
+def render(model: Estimator | Sketch, source: Source, names: Sequence[str] | None = None) -> str:
     """Return the page about a sketch or a fitted estimator.
 
     Parameters
@@ -84,7 +85,7 @@ def render(model: Any, source: Source, names: Sequence[str] | None = None) -> st
         return _document(_header(model, sketch, source, found), "".join(parts), source)
 
 
-def _online(model: Any, source: Source, names: Sequence[str] | None) -> str:
+def _online(model: Estimator, source: Source, names: Sequence[str] | None) -> str:
     found = OnlineFindings(model, names)
     n_rows, n_columns = int(model.n_samples_seen_), int(model.n_features_in_)
     seen = f"{plural(n_rows, 'row')} of {plural(n_columns, 'column')}"
@@ -100,7 +101,7 @@ def _online(model: Any, source: Source, names: Sequence[str] | None) -> str:
     return _document(_top(model, source, seen, figures), body, source)
 
 
-def _plain(model: Any, source: Source, names: Sequence[str] | None) -> str:
+def _plain(model: Estimator, source: Source, names: Sequence[str] | None) -> str:
     found = plain_findings(model, None if names is None else list(names))
     entries = [
         ("File", source.name),
@@ -166,7 +167,7 @@ def _at_most(error: float) -> str:
     return "exact" if error < ROUNDING else f"≤ {percent(error, direction=1)}"
 
 
-def _run(model: Any, sketch: Sketch, source: Source) -> str:
+def _run(model: Estimator | Sketch, sketch: Sketch, source: Source) -> str:
     """Return the figures of the run and its settings."""
     inner = _innermost(sketch)
     entries = [
@@ -199,7 +200,7 @@ def _run(model: Any, sketch: Sketch, source: Source) -> str:
     )
 
 
-def _settings(model: Any, meta: Any) -> str:
+def _settings(model: Estimator | Sketch, meta: Mapping[str, object]) -> str:
     """Return what was asked for, to unfold."""
     params = {} if isinstance(model, Sketch) else model.get_params(deep=False)
     rows = [

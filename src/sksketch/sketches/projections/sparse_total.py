@@ -36,7 +36,7 @@ class SparseTotal:
         self._waiting: list[tuple[Array, Array, Any]] = []
         self._n_waiting = 0
 
-    def add(self, positions: Array, signs: Array, rows: Any) -> None:
+    def add(self, positions: Array, signs: Array, rows: sp.csr_array) -> None:
         """Add ``signs[t]`` times row t to the row ``positions[t]`` of the sum."""
         self._waiting.append((positions, signs, rows))
         self._n_waiting += rows.nnz
