@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import EllipsisType
-from typing import Any
 
 
 class Option:
@@ -25,7 +24,7 @@ class Option:
     categories={'color': [...]}
     """
 
-    def __init__(self, name: str, *values: Any) -> None:
+    def __init__(self, name: str, *values: object) -> None:
         self.name = name
         self.values = values
 

@@ -101,7 +101,7 @@ def test_features_are_functions_of_seed_and_number(name, params):
     assert one.transform(np.vstack([X[2:3], X]))[1:] == pytest.approx(Z, abs=1e-12)
     found = np.empty_like(Z)
     for start in range(0, 600, 200):
-        for rows, columns, values in one.pieces(X, start, start + 200):
+        for rows, columns, values in one.blocks(X, start, start + 200):
             found[rows, columns] = values
     assert found * 600**-0.5 == pytest.approx(Z, abs=1e-12)
     single = one.transform(X.astype(np.float32))

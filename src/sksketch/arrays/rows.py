@@ -140,12 +140,25 @@ def without_traps(X: Any) -> Any:
                 if X.nnz and (index.min() < 0 or index.max() >= size):
                     raise ValueError(f"index {index.max()} or {index.min()} in a size of {size}")
         else:
+            if X.format == "dia":
+                _check_diagonals(X)
             X.tocsr().check_format(full_check=True)
     except (ValueError, IndexError) as error:
         raise ValueError(
             f"got a sparse matrix with broken indices ({error}); build it again from its entries"
         ) from None
     return X
+
+
+def _check_diagonals(X: sp.dia_array) -> None:
+    """Refuse diagonals outside of a matrix; far ones make scipy write outside of its arrays."""
+    offsets, (n_rows, n_columns) = np.asarray(X.offsets), X.shape
+    if X.data.ndim != 2 or offsets.shape != (len(X.data),):
+        raise ValueError(f"{offsets.size} offsets for data of shape {X.data.shape}")
+    if len(np.unique(offsets)) < len(offsets):
+        raise ValueError("a diagonal comes twice")
+    if offsets.size and (offsets.min() <= -n_rows or offsets.max() >= n_columns):
+        raise ValueError(f"diagonal {offsets.max()} or {offsets.min()} in a shape of {X.shape}")
 
 
 def laid_out(X: Matrix) -> Any:

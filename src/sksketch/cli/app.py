@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from sksketch._command import leave_quietly
@@ -26,7 +26,7 @@ USER_MISTAKE = 2
 
 # Options whose spelling is not that of the argument, with dashes and its values.
 SPELLINGS: dict[str, Callable[[Option], str]] = {
-    "categories": lambda option: f"--one-hot {next(iter(option.values[0]))}=A,B",
+    "categories": lambda option: f"--one-hot {_only_key(option.values[0])}=A,B",
     "columns": lambda _: "--columns",
     "one_hot": lambda option: f"--one-hot {option.values[0]}=A,B",
     "header": lambda _: "--header or --no-header",
@@ -128,6 +128,12 @@ def in_options(error: Exception) -> str:
     'missing value; pass --missing mean or drop'
     """
     return error.spelled(as_option) if isinstance(error, ExplainedError) else str(error)
+
+
+def _only_key(value: object) -> object:
+    assert isinstance(value, Mapping)
+    (key,) = value
+    return key
 
 
 def as_option(option: Option) -> str:

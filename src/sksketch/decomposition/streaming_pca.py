@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.decomposition.streaming_svd import StreamingSVD
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.models.checks import host_rows
@@ -29,7 +29,7 @@ class StreamingPCA(StreamingSVD):
         Rows the sketch keeps; by default a few more than ``n_components``.
     tol : float, optional
         Let the sketch grow while it streams so that the certified spectral error stays
-        below ``tol`` times the total variance; `target_met_` says whether it did.
+        below ``tol`` times the total variance; `target_met_` tells if it did.
     max_sketch_size : int, optional
         Limit for ``tol``.
     whiten : bool
@@ -89,7 +89,7 @@ class StreamingPCA(StreamingSVD):
         )
         self.whiten = whiten
 
-    def _check_enough(self, rows: Any) -> None:
+    def _check_enough(self, rows: Rows) -> None:
         if rows.shape[0] < 2:
             raise ValueError(
                 "PCA needs variation, got n_samples = 1 row; pass at least two rows, "
@@ -160,6 +160,6 @@ class StreamingPCA(StreamingSVD):
         """Return the inverse of the model's covariance, dense."""
         return self._model().solve(np.eye(self.n_features_in_))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: RowsLike, y: RowsLike | None = None) -> float:
         """Return the mean of `score_samples`."""
         return float(self.score_samples(X).mean())

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.extmath import row_norms
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.rows import dense_tiles, times
 from sksketch.arrays.sparse import is_sparse
@@ -188,7 +189,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
     def target_met_(self) -> bool:
         """Whether the certified error is within ``tol``, and the variance asked for is certain.
 
-        With a fraction as ``n_components`` this also says whether the components found
+        With a fraction as ``n_components`` this also tells if the components found
         certainly hold that fraction: the lower end of ``certificate_.captured_energy``.
         """
         certificate = self.certificate_
@@ -268,7 +269,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         """
         return self._scores_and_rest(host_rows(X))[1]
 
-    def _scores_and_rest(self, X: Any) -> tuple[Array, Array]:
+    def _scores_and_rest(self, X: Rows) -> tuple[Array, Array]:
         """Return scores in float64, and the squared distance of each row from its projection."""
         rows, V, offset = self._rows(X), self.components_, self._offset()
         if sp.issparse(rows):
@@ -289,7 +290,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
 
@@ -317,8 +318,8 @@ def scores_of(rows: Any, V: Array, offset: Array | None) -> Any:
     return scores
 
 
-def _sparse_scores_and_rest(rows: Any, V: Array, offset: Array | None) -> tuple[Array, Array]:
-    """Return both for sparse rows, which can not be moved."""
+def _sparse_scores_and_rest(rows: Rows, V: Array, offset: Array | None) -> tuple[Array, Array]:
+    """Return both for sparse rows, which cannot be moved."""
     scores, norms = np.asarray(rows @ V.T), row_norms(rows, squared=True)
     if offset is not None:
         norms = norms - 2 * np.asarray(rows @ offset).ravel() + offset @ offset

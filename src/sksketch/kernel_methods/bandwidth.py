@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import namespace, to_numpy
 from sksketch.arrays.random import sampled
 from sksketch.kernel_methods.kernels import (
@@ -19,7 +19,7 @@ from sksketch.kernel_methods.kernels import (
 SAMPLE_ROWS = 1500
 
 
-def resolve_bandwidth(bandwidth: str | float, kernel: str, X: Any, seed: int) -> float:
+def resolve_bandwidth(bandwidth: str | float, kernel: str, X: Rows, seed: int) -> float:
     """Return the bandwidth as a number.
 
     "median" is the median distance between distinct rows of ``X``, in the norm of the
@@ -36,7 +36,7 @@ def resolve_bandwidth(bandwidth: str | float, kernel: str, X: Any, seed: int) ->
     return median_distance(X, kernel, seed) if kernel in SHIFT_INVARIANT else 1.0
 
 
-def median_distance(X: Any, kernel: str, seed: int) -> float:
+def median_distance(X: Rows, kernel: str, seed: int) -> float:
     """Return the median distance between distinct rows among at most `SAMPLE_ROWS` of them."""
     distances = finite_distances(sampled(X, SAMPLE_ROWS, seed, "bandwidth"), kernel)
     above = distances[np.triu_indices(len(distances), 1)]
@@ -45,7 +45,7 @@ def median_distance(X: Any, kernel: str, seed: int) -> float:
     return float(np.median(above)) if len(above) else 1.0
 
 
-def finite_distances(X: Any, kernel: str) -> Array:
+def finite_distances(X: Rows, kernel: str) -> Array:
     """Return the distances between all rows in numpy, or refuse rows whose squares overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         distances: Array = to_numpy(distances_between(X, kernel))
@@ -54,7 +54,7 @@ def finite_distances(X: Any, kernel: str) -> Array:
     return distances
 
 
-def distances_between(X: Any, kernel: str) -> Any:
+def distances_between(X: Rows, kernel: str) -> Any:
     """Return the distances between all rows, in the norm of the kernel."""
     xp = namespace(X)
     if kernel == "laplacian":

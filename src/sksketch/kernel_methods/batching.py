@@ -11,13 +11,13 @@ from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.state.rows import pack_rows, unpack_rows
 
 
-class Waiting:
+class BatchQueue:
     """Blocks of rows in, batches of an exact size out; several arrays go side by side.
 
     Examples
     --------
     >>> import numpy as np
-    >>> waiting = Waiting()
+    >>> waiting = BatchQueue()
     >>> waiting.add(np.arange(3)[:, None])
     >>> waiting.add(np.arange(3, 5)[:, None])
     >>> waiting.take(4)[0].ravel(), len(waiting)
@@ -49,11 +49,11 @@ class Waiting:
             taken.append(part)
             missing -= part[0].shape[0]
             self._n_rows -= part[0].shape[0]
-        return tuple(stacked(parts) for parts in zip(*taken, strict=True))
+        return tuple(joined_rows(parts) for parts in zip(*taken, strict=True))
 
     def all(self) -> tuple[Any, ...]:
-        """Return all rows that wait, as one block of each array; they go on waiting."""
-        return tuple(map(stacked, zip(*self._parts, strict=True)))
+        """Return all rows that wait, as one block of each array; they keep waiting."""
+        return tuple(map(joined_rows, zip(*self._parts, strict=True)))
 
     def arrays(self) -> dict[str, Array]:
         """Return all rows that wait as named numpy arrays."""
@@ -65,14 +65,14 @@ class Waiting:
         return found
 
     @classmethod
-    def of_rows(cls, *arrays: Any) -> Waiting:
+    def of_rows(cls, *arrays: Any) -> BatchQueue:
         """Return one in which these rows wait."""
         waiting = cls()
         waiting.add(*arrays)
         return waiting
 
     @classmethod
-    def of(cls, arrays: dict[str, Array]) -> Waiting:
+    def of(cls, arrays: dict[str, Array]) -> BatchQueue:
         """Build it again from what `arrays` gave."""
         waiting = cls()
         views: dict[int, dict[str, Array]] = {}
@@ -84,7 +84,7 @@ class Waiting:
         return waiting
 
 
-def stacked(parts: Any) -> Any:
+def joined_rows(parts: Any) -> Any:
     """Return blocks of rows one below the other: sparse if one is, else where the last one is."""
     parts = list(parts)
     if len(parts) == 1:

@@ -1,4 +1,4 @@
-"""What the kernel learners find: functions that rows can be put into."""
+"""Kernel expansions: the functions that kernel learners find, evaluated at rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sksketch._typing import Rows
 from sksketch.arrays.namespace import dtype_name, like, namespace, to_numpy
 from sksketch.arrays.subspace import symmetric_pencil
 from sksketch.kernel_methods.feature_maps import FeatureMap
@@ -23,14 +24,14 @@ class Functions:
     coefficients: Any
     offset: Any
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Rows) -> Any:
         """Return the values of all functions on rows, in the rows' precision."""
         H = self.features.evaluate(X, self.coefficients) - like(self.offset, X, np.float64)
         xp = namespace(X)
         return xp.astype(H, getattr(xp, dtype_name(X)), copy=False)
 
 
-def kernel_ritz(H: Any, X: Any, kernel: Kernel, center: bool) -> tuple[Any, Any]:
+def kernel_ritz(H: Rows, X: Rows, kernel: Kernel, center: bool) -> tuple[Any, Any]:
     """Return P = E[h h'] and Q = E[h(x) k(x, x') h(x')'], over rows x and other rows x'.
 
     ``H`` has the values of functions on rows ``X``. The solutions of Q c = mu P c are the Ritz

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from sksketch._typing import Rows
 from sksketch.arrays.namespace import dtype_name, like, namespace, zeros
-from sksketch.kernel_methods.feature_maps import FeatureMap, Piece
+from sksketch.kernel_methods.feature_maps import FeatureBlock, FeatureMap
 
-# Features are kept for the second product up to so many bytes, and made again beyond.
+# Features are kept for the second product up to this many bytes, and made again beyond.
 HELD_BYTES = 1 << 27
 
 
-class Pieces:
+class FeatureBlocks:
     """Phi: the columns from ``start`` to ``stop`` of a feature map, for rows ``X``.
 
     Products are computed in the precision of the rows and added up in float64.
@@ -23,20 +24,20 @@ class Pieces:
     >>> from sksketch.kernel_methods.kernels import Kernel
     >>> X = np.array([[0.0], [1.0]])
     >>> features = NystromMap(Kernel("gaussian"), X)
-    >>> phi = Pieces(features, X, 0, 2)
+    >>> phi = FeatureBlocks(features, X, 0, 2)
     >>> H = phi.times(np.eye(2))
     >>> bool(np.allclose(phi.transposed_times(H)[0], H.T @ H))
     True
     """
 
-    def __init__(self, features: FeatureMap, X: Any, start: int, stop: int) -> None:
+    def __init__(self, features: FeatureMap, X: Rows, start: int, stop: int) -> None:
         self._features, self._X = features, X
         self._start, self._stop = start, stop
         short = (stop - start) * X.shape[0] * X.dtype.itemsize <= HELD_BYTES
-        self._held: list[Piece] | None = list(self._make()) if short else None
+        self._held: list[FeatureBlock] | None = list(self._make()) if short else None
 
     def _make(self) -> Any:
-        return self._features.pieces(self._X, self._start, self._stop)
+        return self._features.blocks(self._X, self._start, self._stop)
 
     def _all(self) -> Any:
         return self._make() if self._held is None else self._held
@@ -49,7 +50,7 @@ class Pieces:
             H[rows] += values @ a[columns - self._start]
         return H
 
-    def transposed_times(self, H: Any) -> tuple[Any, Any]:
+    def transposed_times(self, H: Rows) -> tuple[Any, Any]:
         """Return Phi' H and the sums of the columns of Phi."""
         xp, (n, k) = namespace(H), H.shape
         # A column of ones gives the sums in the same product.

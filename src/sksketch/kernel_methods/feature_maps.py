@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import dtype_name, like, on_device, to_numpy, zeros
-from sksketch.kernel_methods.batching import Waiting, copied
+from sksketch.kernel_methods.batching import BatchQueue, copied
 from sksketch.kernel_methods.feature_sampling import Columns, draw, feature_values
 from sksketch.kernel_methods.kernels import Kernel
 from sksketch.state.persistence import State
 
-# So many columns are computed at a time, for rows that make `CHUNK_BYTES` of them.
-CHUNK_COLUMNS = 1024
-CHUNK_BYTES = 1 << 23
+# Columns that are computed at a time, for rows that make `BLOCK_BYTES` of them.
+BLOCK_COLUMNS = 1024
+BLOCK_BYTES = 1 << 23
 DEVICE_COLUMNS = 1 << 15
 
 
-class Piece(NamedTuple):
+class FeatureBlock(NamedTuple):
     """The features ``values`` of some ``rows``; their ``columns`` come in an order of their own."""
 
     rows: slice
@@ -35,51 +35,51 @@ class Piece(NamedTuple):
 
 
 class FeatureMap(ABC):
-    """Columns Phi(x) with k(x, y) ~ Phi(x) . Phi(y) / n_columns, a stretch at a time."""
+    """Columns Phi(x) with k(x, y) ~ Phi(x) . Phi(y) / n_columns, a range of them at a time."""
 
     kernel: Kernel
     n_columns: int
-    # A stretch begins and ends at a multiple of it, or at the end of all columns.
+    # A range begins and ends at a multiple of it, or at the end of all columns.
     unit: int
-    # Columns of the longest stretch that is computed at once.
-    stretch: int
+    # Columns that are computed at once at most.
+    most_columns: int
 
     @abstractmethod
-    def parameters(self, start: int, stop: int, X: Any) -> tuple[Any, Any]:
-        """Return the order of a stretch of columns, and what they are computed from."""
+    def parameters(self, start: int, stop: int, X: Rows) -> tuple[Any, Any]:
+        """Return the order of a range of columns, and what they are computed from."""
 
     @abstractmethod
-    def values(self, start: int, stop: int, parameters: Any, X: Any) -> Any:
-        """Return a stretch of columns for some rows, in that order."""
+    def values(self, start: int, stop: int, parameters: Any, X: Rows) -> Any:
+        """Return a range of columns for some rows, in that order."""
 
     @abstractmethod
     def state(self) -> State:
         """Return all it is as plain data; `load_features` builds it again."""
 
-    def pieces(self, X: Any, start: int = 0, stop: int | None = None) -> Iterator[Piece]:
-        """Yield the features of rows ``X``, a stretch of columns after the other."""
+    def blocks(self, X: Rows, start: int = 0, stop: int | None = None) -> Iterator[FeatureBlock]:
+        """Yield the features of rows ``X``, one range of columns after the other."""
         stop = self.n_columns if stop is None else stop
         # A device is faster at one large product than at several.
-        stretch = max(self.stretch, DEVICE_COLUMNS) if self._long(X) else self.stretch
-        for begin in range(start, stop, stretch):
-            end = min(begin + stretch, stop)
+        step = max(self.most_columns, DEVICE_COLUMNS) if self._long(X) else self.most_columns
+        for begin in range(start, stop, step):
+            end = min(begin + step, stop)
             columns, parameters = self.parameters(begin, end, X)
-            n_rows = X.shape[0] if on_device(X) else max(64, CHUNK_BYTES // (8 * (end - begin)))
+            n_rows = X.shape[0] if on_device(X) else max(64, BLOCK_BYTES // (8 * (end - begin)))
             for first in range(0, X.shape[0], n_rows):
                 rows = slice(first, min(first + n_rows, X.shape[0]))
-                yield Piece(rows, columns, self.values(begin, end, parameters, X[rows]))
+                yield FeatureBlock(rows, columns, self.values(begin, end, parameters, X[rows]))
 
-    def _long(self, X: Any) -> bool:
+    def _long(self, X: Rows) -> bool:
         return self.unit <= 2 and on_device(X)
 
-    def evaluate(self, X: Any, coefficients: Any) -> Any:
+    def evaluate(self, X: Rows, coefficients: Any) -> Any:
         """Return sum_j Phi_j(x) coefficients_j for rows x in float64, one column per function.
 
         The coefficients may be fewer than all columns, those of the first ones.
         """
         a = like(coefficients, X, dtype_name(X))
         H = zeros((X.shape[0], a.shape[1]), X)
-        for rows, columns, values in self.pieces(X, 0, a.shape[0]):
+        for rows, columns, values in self.blocks(X, 0, a.shape[0]):
             H[rows] += values @ a[columns]
         return H
 
@@ -90,9 +90,9 @@ class FeatureMap(ABC):
         return Z
 
     def columns(self, X: Any, start: int, stop: int) -> Any:
-        """Return a stretch of the columns, in their own order."""
+        """Return a range of columns, in their own order."""
         F = zeros((X.shape[0], stop - start), X, dtype_name(X))
-        for rows, columns, values in self.pieces(X, start, stop):
+        for rows, columns, values in self.blocks(X, start, stop):
             F[rows, columns - start] = values
         return F
 
@@ -109,7 +109,7 @@ class RandomFeatureMap(FeatureMap):
         Random features in all.
     seed : int
     block_columns : int
-        Features of the polynomial kernel are drawn so many at a time; the others one by one.
+        Features of the polynomial kernel that are drawn at a time; the others one by one.
     pairs : bool
         Whether the cosine and the sine of each frequency are two columns; otherwise each
         frequency is one column with a random phase. Shift-invariant kernels only.
@@ -131,7 +131,7 @@ class RandomFeatureMap(FeatureMap):
         n_columns: int,
         seed: int,
         *,
-        block_columns: int = CHUNK_COLUMNS,
+        block_columns: int = BLOCK_COLUMNS,
         pairs: bool = True,
         cached: bool = False,
     ) -> None:
@@ -144,10 +144,10 @@ class RandomFeatureMap(FeatureMap):
         # The features of a polynomial are drawn together, those of waves in pairs.
         whole = kernel.name == "polynomial"
         self.unit = self.block_columns if whole else 1 + self.pairs
-        self.stretch = self.block_columns if whole else CHUNK_COLUMNS
+        self.most_columns = self.block_columns if whole else BLOCK_COLUMNS
         self._kept: dict[Any, Any] | None = {} if cached else None
 
-    def parameters(self, start: int, stop: int, X: Any) -> tuple[Any, Any]:
+    def parameters(self, start: int, stop: int, X: Rows) -> tuple[Any, Any]:
         """Return order and parameters of columns, in the precision and on the device of X."""
         key = (start, stop, dtype_name(X), str(getattr(X, "device", "")))
         if self._kept is not None and key in self._kept:
@@ -164,8 +164,8 @@ class RandomFeatureMap(FeatureMap):
             self._kept[key] = found
         return found
 
-    def values(self, start: int, stop: int, parameters: Any, X: Any) -> Any:
-        """Return a stretch of columns for some rows, in their order."""
+    def values(self, start: int, stop: int, parameters: Any, X: Rows) -> Any:
+        """Return a range of columns for some rows, in their order."""
         return feature_values(self.kernel, self._columns(start, stop), parameters, X)
 
     def state(self) -> State:
@@ -201,7 +201,7 @@ class NystromMap(FeatureMap):
     True
     """
 
-    def __init__(self, kernel: Kernel, landmarks: Any) -> None:
+    def __init__(self, kernel: Kernel, landmarks: Rows) -> None:
         self.kernel = kernel
         # They may be rows of the caller, all of them or those named as a parameter.
         self.landmarks = copied(landmarks)
@@ -211,9 +211,9 @@ class NystromMap(FeatureMap):
         if not keep.any():
             raise ValueError("the kernel is zero on all landmarks; scale the rows or name others")
         self.whitening: Array = vectors[:, keep] / np.sqrt(eigenvalues[keep])
-        self.n_columns = self.unit = self.stretch = self.whitening.shape[1]
+        self.n_columns = self.unit = self.most_columns = self.whitening.shape[1]
 
-    def parameters(self, start: int, stop: int, X: Any) -> tuple[Any, Any]:
+    def parameters(self, start: int, stop: int, X: Rows) -> tuple[Any, Any]:
         """Return landmarks and whitening, in the precision and on the device of X."""
         dtype = dtype_name(X)
         Z = self.landmarks
@@ -221,25 +221,25 @@ class NystromMap(FeatureMap):
         order = like(np.arange(start, stop), X)
         return order, (Z, like(self.whitening * self.n_columns**0.5, X, dtype))
 
-    def values(self, start: int, stop: int, parameters: Any, X: Any) -> Any:
+    def values(self, start: int, stop: int, parameters: Any, X: Rows) -> Any:
         """Return all columns for some rows."""
         landmarks, whitening = parameters
         return self.kernel(X, landmarks) @ whitening
 
-    def evaluate(self, X: Any, coefficients: Any) -> Any:
+    def evaluate(self, X: Rows, coefficients: Any) -> Any:
         """Return sums of the columns, without making all of them."""
         a = to_numpy(coefficients).astype(np.float64)
         Z, _ = self.parameters(0, self.n_columns, X)[1]
         weights = like(self.whitening @ a * self.n_columns**0.5, X, dtype_name(X))
         H = zeros((X.shape[0], a.shape[1]), X)
-        step = X.shape[0] if on_device(X) else max(64, CHUNK_BYTES // (8 * Z.shape[0]))
+        step = X.shape[0] if on_device(X) else max(64, BLOCK_BYTES // (8 * Z.shape[0]))
         for first in range(0, X.shape[0], step):
             H[first : first + step] = self.kernel(X[first : first + step], Z) @ weights
         return H
 
     def state(self) -> State:
         """Return the landmarks."""
-        rows = Waiting()
+        rows = BatchQueue()
         rows.add(self.landmarks)
         return State("nystrom", 1, _facts(self.kernel), rows.arrays())
 
@@ -255,7 +255,7 @@ def load_features(state: State) -> FeatureMap:
     meta: Any = state.meta
     kernel = Kernel(meta["kernel"], meta["bandwidth"], json.loads(meta["params"]))
     if state.kind == "nystrom":
-        found = Waiting.of(dict(state.arrays))
+        found = BatchQueue.of(dict(state.arrays))
         return NystromMap(kernel, found.take(len(found))[0])
     return RandomFeatureMap(
         kernel,

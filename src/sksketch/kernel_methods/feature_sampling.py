@@ -15,14 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.special
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import dtype_name, like, namespace, on_device
 from sksketch.arrays.random import normals, uniforms
 from sksketch.kernel_methods.kernels import Kernel
 
 
 class Columns(NamedTuple):
-    """Which random features: a stretch of all those that a seed has for a kernel."""
+    """A range of the random features that a seed has for a kernel."""
 
     seed: int
     start: int
@@ -178,7 +178,7 @@ _LAWS: dict[str, Callable[[Kernel, Columns, Any], tuple[Array, tuple[Any, ...]]]
 # Values of the features on rows
 
 
-def feature_values(kernel: Kernel, part: Columns, parameters: tuple[Any, ...], X: Any) -> Any:
+def feature_values(kernel: Kernel, part: Columns, parameters: tuple[Any, ...], X: Rows) -> Any:
     """Return the features of rows, one column each, in the precision of the rows."""
     if kernel.shift_invariant:
         return _waves(part, parameters, X)
@@ -195,12 +195,12 @@ def feature_values(kernel: Kernel, part: Columns, parameters: tuple[Any, ...], X
     return xp.exp(-product)
 
 
-def _product(X: Any, W: Any) -> Any:
+def _product(X: Rows, W: Any) -> Any:
     """Return X W; for one column the library's product of matrices is slow."""
     return X * W if X.shape[1] == 1 and not sp.issparse(X) else X @ W
 
 
-def _waves(part: Columns, parameters: tuple[Any, ...], X: Any) -> Any:
+def _waves(part: Columns, parameters: tuple[Any, ...], X: Rows) -> Any:
     xp = namespace(X)
     product = _product(X, parameters[0])
     if not part.pairs:
@@ -216,7 +216,7 @@ def _waves(part: Columns, parameters: tuple[Any, ...], X: Any) -> Any:
     return waves
 
 
-def _monomials(parameters: tuple[Any, ...], X: Any) -> Any:
+def _monomials(parameters: tuple[Any, ...], X: Rows) -> Any:
     scale, *factors = parameters
     xp = namespace(X)
     out = xp.zeros((X.shape[0], scale.shape[0]), dtype=scale.dtype, device=_device_of(scale))
@@ -226,7 +226,7 @@ def _monomials(parameters: tuple[Any, ...], X: Any) -> Any:
     return out
 
 
-def _tensor_sketch(part: Columns, sketches: tuple[Any, ...], X: Any) -> Any:
+def _tensor_sketch(part: Columns, sketches: tuple[Any, ...], X: Rows) -> Any:
     """Multiply the count sketches of all factors as polynomials (Pham and Pagh 2013)."""
     xp = namespace(X)
     product: Any = 1.0

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
+from sksketch._typing import Rows
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import on_device
 from sksketch.arrays.random import sampled
@@ -34,15 +35,17 @@ def kernel_among(known: Iterable[str]) -> Constraint:
     """Allow the names of some kernels, however they are spelled."""
     names = tuple(known)
 
-    def accepts(name: Any) -> bool:
+    def accepts(name: object) -> bool:
         try:
-            return canonical_name(name) in names
+            return canonical_name(str(name)) in names
         except ValueError:
             return False
 
     return Constraint(f"one of {', '.join(map(repr, names))}", accepts)
 
 
+#: Parameters of an estimator, by name.
+Params: TypeAlias = Mapping[str, Any]
 BANDWIDTH = (number(0.0, bounds="()"), one_of("median"))
 #: What all estimators with a kernel take.
 KERNEL_CONSTRAINTS: Constraints = {
@@ -64,7 +67,7 @@ def kernel_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     return rows
 
 
-def further_rows(X: Any, name: str) -> Any:
+def further_rows(X: Rows, name: str) -> Any:
     """Return checked rows of a view beside the first, of which scikit-learn knows nothing."""
     if on_device(X):
         return checked_on_device(as_column(X))
@@ -80,7 +83,7 @@ def as_column(X: Any) -> Any:
 
 
 def fitted_features(
-    params: Mapping[str, Any], X: Any, seed: int, *, bandwidth: Any = None, landmarks: Any = None
+    params: Params, X: Any, seed: int, *, bandwidth: Any = None, landmarks: Any = None
 ) -> FeatureMap:
     """Return the features that the parameters ask for, fitted to rows ``X``.
 
@@ -120,8 +123,8 @@ def fitted_features(
     )
 
 
-def chosen_landmarks(landmarks: Any, X: Any, seed: int) -> Any:
-    """Return landmarks as given, or so many random rows."""
+def chosen_landmarks(landmarks: Rows, X: Rows, seed: int) -> Any:
+    """Return landmarks as given, or that number of random rows."""
     if not isinstance(landmarks, Integral):
         rows = landmarks if sp.issparse(landmarks) else np.asarray(landmarks, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != X.shape[1]:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.special
 
+from sksketch._typing import Rows
 from sksketch.arrays.namespace import dtype_name, like, namespace, to_numpy
 
 # Parameters of each kernel, with their defaults. All see the rows divided by the bandwidth.
@@ -127,7 +128,7 @@ def _dense(product: Any) -> Any:
     return product.toarray() if sp.issparse(product) else product
 
 
-def _products(X: Any, Y: Any) -> Any:
+def _products(X: Rows, Y: Rows) -> Any:
     return _dense(X @ Y.T)
 
 
@@ -137,7 +138,7 @@ def _squared_norms(X: Any) -> Any:
     return namespace(X).sum(X * X, axis=1)
 
 
-def squared_distances(X: Any, Y: Any) -> Any:
+def squared_distances(X: Rows, Y: Rows) -> Any:
     """Return |x - y|^2 for all rows x of ``X`` and y of ``Y``."""
     xp = namespace(X)
     distances = _squared_norms(X)[:, None] + _squared_norms(Y)[None, :] - 2.0 * _products(X, Y)
@@ -154,21 +155,21 @@ def sum_over_columns(X: Any, Y: Any, term: Callable[[Any, Any], Any]) -> Any:
     return total
 
 
-def _gaussian(X: Any, Y: Any) -> Any:
+def _gaussian(X: Rows, Y: Rows) -> Any:
     return namespace(X).exp(-0.5 * squared_distances(X, Y))
 
 
-def _laplacian(X: Any, Y: Any) -> Any:
+def _laplacian(X: Rows, Y: Rows) -> Any:
     xp = namespace(X)
     return xp.exp(-sum_over_columns(X, Y, lambda x, y: xp.abs(x - y)))
 
 
-def _cauchy(X: Any, Y: Any) -> Any:
+def _cauchy(X: Rows, Y: Rows) -> Any:
     xp = namespace(X)
     return xp.exp(-sum_over_columns(X, Y, lambda x, y: xp.log1p((x - y) ** 2)))
 
 
-def _matern(X: Any, Y: Any, nu: float) -> Any:
+def _matern(X: Rows, Y: Rows, nu: float) -> Any:
     r = math.sqrt(2.0 * nu) * namespace(X).sqrt(squared_distances(X, Y))
     if nu in (0.5, 1.5, 2.5):
         factor = {0.5: 1.0, 1.5: 1.0 + r, 2.5: 1.0 + r + r**2 / 3.0}[nu]
@@ -180,28 +181,28 @@ def _matern(X: Any, Y: Any, nu: float) -> Any:
     return like(np.where(z == 0.0, 1.0, values), X, dtype_name(X))
 
 
-def _dot_product(X: Any, Y: Any, coefficients: list[float], radius: Any) -> Any:
+def _dot_product(X: Rows, Y: Rows, coefficients: list[float], radius: Any) -> Any:
     product, total = _products(X, Y), 0.0
     for a in reversed(coefficients):
         total = total * product + a
     return total + 0.0 * product
 
 
-def _polynomial(X: Any, Y: Any, degree: int, coef0: float) -> Any:
+def _polynomial(X: Rows, Y: Rows, degree: int, coef0: float) -> Any:
     return (_products(X, Y) + coef0) ** degree
 
 
-def _exponential_semigroup(X: Any, Y: Any, beta: float) -> Any:
+def _exponential_semigroup(X: Rows, Y: Rows, beta: float) -> Any:
     xp = namespace(X)
     return xp.exp(-beta * sum_over_columns(X, Y, lambda x, y: xp.sqrt(x + y)))
 
 
-def _reciprocal_semigroup(X: Any, Y: Any, rate: float) -> Any:
+def _reciprocal_semigroup(X: Rows, Y: Rows, rate: float) -> Any:
     xp = namespace(X)
     return xp.exp(-sum_over_columns(X, Y, lambda x, y: xp.log1p((x + y) / rate)))
 
 
-def _arc_cosine(X: Any, Y: Any, order: int) -> Any:
+def _arc_cosine(X: Rows, Y: Rows, order: int) -> Any:
     xp = namespace(X)
     x, y = xp.sqrt(_squared_norms(X))[:, None], xp.sqrt(_squared_norms(Y))[None, :]
     lengths = x * y

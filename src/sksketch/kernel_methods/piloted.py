@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from sksketch._typing import Array
 from sksketch.arrays.namespace import to_numpy
 from sksketch.exceptions import NotMergeableError
-from sksketch.kernel_methods.batching import Waiting
+from sksketch.kernel_methods.batching import BatchQueue
 from sksketch.state.persistence import State
+
+#: Rows of one or two views, side by side.
+Views: TypeAlias = tuple[Any, ...]
 
 EMBEDDED_ROWS = 400
 NOT_YET = "both must have seen {} rows or called fit to be merged"
@@ -24,7 +28,7 @@ class Planned(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a solver has found, its name, and why it was chosen."""
+    """A solver and the sentence that says why it was chosen."""
 
     solver: str
     plan: str
@@ -53,7 +57,7 @@ class PilotedLearner:
         self.seed = seed
         self.chosen = chosen
         self.n_rows = n_rows
-        self._waiting = Waiting()
+        self._waiting = BatchQueue()
 
     def with_solver(self, chosen: Planned, n_rows: int = 0) -> PilotedLearner:
         """Return one with the same seed and a solver that has been chosen."""
@@ -67,8 +71,8 @@ class PilotedLearner:
 
     def learn(
         self,
-        views: tuple[Any, ...],
-        choose: Callable[[tuple[Any, ...]], Planned],
+        views: Views,
+        choose: Callable[[Views], Planned],
         *,
         again: bool = False,
     ) -> None:
@@ -86,22 +90,22 @@ class PilotedLearner:
         self._take(views, choose)
         self.n_rows += 0 if again else views[0].shape[0]
 
-    def _take(self, views: tuple[Any, ...], choose: Callable[[tuple[Any, ...]], Planned]) -> None:
+    def _take(self, views: Views, choose: Callable[[Views], Planned]) -> None:
         if self.chosen is not None:
             self.chosen.solver.learn(*views)
             return
         self._waiting.add(*views)
         if len(self._waiting) < self.pilot_rows:
             return
-        waiting = Waiting.of_rows(*self._waiting.all())
+        waiting = BatchQueue.of_rows(*self._waiting.all())
         pilot = waiting.take(self.pilot_rows)
         chosen = choose(pilot)
         chosen.solver.begin(*pilot)
         if len(waiting):
             chosen.solver.learn(*waiting.all())
-        self.chosen, self._waiting = chosen, Waiting()
+        self.chosen, self._waiting = chosen, BatchQueue()
 
-    def found(self, fit: Callable[[tuple[Any, ...]], Planned]) -> Found:
+    def found(self, fit: Callable[[Views], Planned]) -> Found:
         """Return what was found; ``fit`` solves for all rows while they are fewer than a pilot."""
         solver, plan = fit(self._waiting.all()) if self.chosen is None else self.chosen
         return Found(getattr(solver, "solver", solver.name), plan, solver.functions())
@@ -131,24 +135,24 @@ class PilotedLearner:
         """Build it again from what `stored` gave; ``solvers`` are those that a file may name."""
         meta: Any = state.meta
         learner = cls(pilot_rows, meta["seed"], n_rows=meta["n_samples_seen"])
-        learner._waiting = Waiting.of(state.behind("waiting."))
+        learner._waiting = BatchQueue.of(state.behind("waiting."))
         if "solver.kind" in meta:
             solver = solvers[meta["solver.kind"]].from_state(state.inner("solver"))
             learner.chosen = Planned(solver, meta["plan"])
         return learner
 
 
-def embedding_of(*scores: Any) -> tuple[Any, ...]:
+def embedding_of(*scores: Any) -> tuple[Array, ...]:
     """Return components of some rows as a report keeps them, in single precision."""
     return tuple(to_numpy(part).astype(np.float32) for part in scores)
 
 
-def with_embedding(state: State, embedding: tuple[Any, ...]) -> State:
+def with_embedding(state: State, embedding: tuple[Array, ...]) -> State:
     """Return a state with the components of some rows stored in it."""
     return state.with_more({}, {f"embedding.{i}": scores for i, scores in enumerate(embedding)})
 
 
-def stored_embedding(state: State) -> tuple[Any, ...]:
+def stored_embedding(state: State) -> tuple[Array, ...]:
     """Return what `with_embedding` has stored; empty if there was nothing."""
     sample = state.behind("embedding.")
     return tuple(sample[str(i)] for i in range(len(sample)))

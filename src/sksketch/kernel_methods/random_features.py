@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 
+from sksketch._typing import Rows
 from sksketch.kernel_methods.feature_maps import load_features
 from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, fitted_features, kernel_rows
 from sksketch.models.base import Estimator, or_as_before
@@ -36,14 +38,14 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         "coef0" (1) of "polynomial", "beta" and "rate" (1) of the semigroup kernels, "order" of
         "arc-cosine" (1).
     landmarks : int or array of shape (n_landmarks, n_features), optional
-        Nystrom features of these rows, or of so many random ones, instead of random features.
+        Nystrom features of these rows, or of that many random ones, instead of random features.
         They are better where the kernel's spectrum falls fast; ``n_random_features`` is not
         used then.
     pairs : bool
         Whether each frequency makes a cosine and a sine, which has less error; otherwise each
         makes one cosine with a random phase. For the first four kernels.
     feature_batch : int
-        Features of the polynomial kernel are drawn so many at a time.
+        Features of the polynomial kernel that are drawn at a time.
     cache_features : bool
         Whether to keep the frequencies, ``n_random_features * n_features`` numbers, for faster
         calls of ``transform`` on few rows.
@@ -68,7 +70,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
 
     Notes
     -----
-    Xie, Liang and Song (2015), table 1, with corrections. In print, the normalisation of the
+    Xie, Liang and Song (2015), table 1, with corrections. In print, the normalization of the
     Gaussian density lacks parentheses; the density of the Cauchy kernel's frequencies has mass
     2^d; the exponent of the Matern density must be -(nu + d/2) and its frequencies are angular;
     the degrees of the dot-product kernel have a law only for p = 2, and here follow
@@ -93,7 +95,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         *,
         bandwidth: float | str = "median",
         kernel_params: dict[str, Any] | None = None,
-        landmarks: Any = None,
+        landmarks: Rows | None = None,
         pairs: bool = True,
         feature_batch: int = 1024,
         cache_features: bool = False,
@@ -176,7 +178,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
     def _n_features_out(self) -> int:
         return self.features_.n_columns
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
     def _learned(self, state: State) -> State:

@@ -1,1 +1,1 @@
-"""What all estimators share: scikit-learn's contract, rows, callbacks, labels."""
+"""The base of all estimators: scikit-learn's contract, rows, callbacks, labels."""

@@ -6,11 +6,12 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sksketch._typing import Array, PathLike
@@ -22,10 +23,13 @@ from sksketch.sketches import Sketch
 from sksketch.state.guard import own, put_doors, shallow_copy
 from sksketch.state.persistence import State, write_state
 
+#: What runners run: an estimator, of scikit-learn or ours, or a sketch.
+Model: TypeAlias = BaseEstimator | Sketch
+
 
 @put_doors
 class Estimator(BaseEstimator, ABC):
-    """What every estimator is, beside its own work.
+    """Base of every estimator: all but its own work.
 
     A subclass names its ``kind``, the attribute that only a fitted one has (``_fitted``) and what
     its parameters may be (``_constraints``); `_learned` and `_recall` save and bring back what it
@@ -46,15 +50,15 @@ class Estimator(BaseEstimator, ABC):
         put_doors(cls)
         super().__init_subclass__(**options)
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: object) -> None:
         # A buffer beside the pickle, or a map of its file, belongs to others as well.
         super().__setstate__(own(state, {}))
 
     def __copy__(self) -> Self:
         return shallow_copy(self)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
@@ -68,7 +72,7 @@ class Estimator(BaseEstimator, ABC):
     def _check_together(self) -> None:
         """Refuse parameters that make no sense beside each other."""
 
-    def set_callbacks(self, *callbacks: Any) -> Self:
+    def set_callbacks(self, *callbacks: object) -> Self:
         """Set the callbacks that are called for every fit, and for every block of `fit_stream`.
 
         Parameters
@@ -85,7 +89,7 @@ class Estimator(BaseEstimator, ABC):
 
     # Answers
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         # Answers are read with the parameters as they are. Without this, what they are after
         # `set_params` would depend on whether somebody had looked before.
         if name[0] != "_" and name[-1] != "_" and "_answers" in self.__dict__:
@@ -118,7 +122,7 @@ class Estimator(BaseEstimator, ABC):
             With a fixed seed, which all parts share.
         """
         raise NotMergeableError(
-            f"{type(self).__name__} can not learn parts of the rows apart; use fit_stream, which "
+            f"{type(self).__name__} cannot learn parts of the rows apart; use fit_stream, which "
             "takes one part after the other"
         )
 
@@ -162,10 +166,10 @@ class Estimator(BaseEstimator, ABC):
     def _absorb(self, other: Self) -> None:
         """Add what another one of the same class and columns has learned."""
         raise NotMergeableError(
-            f"{type(self).__name__} can not be merged; learn from the rows of both in one run"
+            f"{type(self).__name__} cannot be merged; learn from the rows of both in one run"
         )
 
-    def _check_alike(self, other: Any) -> None:
+    def _check_alike(self, other: object) -> None:
         """Refuse to merge what is of another class, not fitted, or of other columns."""
         check_is_fitted(other, self._fitted)
         if type(other) is not type(self):
@@ -181,11 +185,11 @@ class Estimator(BaseEstimator, ABC):
                 f"{list(theirs)[:5]}; fit both on the same columns in the same order"
             )
 
-    def _take_columns(self, n_features: int, names: Any = None) -> None:
+    def _take_columns(self, n_features: int, names: Iterable[str] | None = None) -> None:
         """Take over the number of columns and, where they have some, their names."""
         self.n_features_in_ = n_features
         if names is not None:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
+            self.feature_names_in_ = np.asarray(list(names), dtype=object)
 
     # Saving
 
@@ -251,7 +255,7 @@ class Estimator(BaseEstimator, ABC):
 
 
 @contextmanager
-def or_as_before(estimator: Any, undo: Iterable[Callable[[], None]] = ()) -> Iterator[None]:
+def or_as_before(estimator: object, undo: Iterable[Callable[[], None]] = ()) -> Iterator[None]:
     """Bring back what an estimator had learned before if the body fails.
 
     Parameters
@@ -272,7 +276,7 @@ def or_as_before(estimator: Any, undo: Iterable[Callable[[], None]] = ()) -> Ite
         raise
 
 
-def forget(model: Any) -> None:
+def forget(model: Model) -> None:
     """Bring an estimator back to its parameters and settings, and a sketch to nothing."""
     kept = _parameters(model)
     # The number of a part is no more learned than a parameter.
@@ -282,12 +286,12 @@ def forget(model: Any) -> None:
             delattr(model, name)
 
 
-def put(restored: Any, model: Any) -> None:
+def put(restored: Model, model: Model) -> None:
     """Give ``model`` everything that ``restored`` has, except parameters: it has those."""
     kept = _parameters(model)
     forget(model)
     vars(model).update({k: v for k, v in vars(restored).items() if k not in kept})
 
 
-def _parameters(model: Any) -> set[str]:
+def _parameters(model: Model) -> set[str]:
     return set() if isinstance(model, Sketch) else set(model.get_params(deep=False))

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from sksketch._typing import Rows
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import finite, on_device, to_numpy
 from sksketch.arrays.rows import as_rows, laid_out, without_traps
@@ -16,10 +17,10 @@ from sksketch.exceptions import NotMergeableError
 from sksketch.sketches import Sketch
 
 
-def checked_rows(estimator: Any, X: Any, *, reset: bool, all_finite: bool = True) -> Any:
-    """Return rows as numpy, CSR, or as they are on their device; the estimator hears of them.
+def checked_rows(estimator: Any, X: Rows, *, reset: bool, all_finite: bool = True) -> Any:
+    """Return rows as numpy, CSR, or as they are on their device; note their columns.
 
-    They are laid out unless it is left to a sketch to look at them, which does so in pieces.
+    They are laid out unless it is left to a sketch to look at them, which does so tile by tile.
     """
     if not (reset or all_finite) and is_plain(estimator, X):
         return without_traps(X)
@@ -45,8 +46,8 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool, all_finite: bool = True
     return rows
 
 
-def is_plain(estimator: Any, X: Any) -> bool:
-    """Say whether `validate_data` would only look at X, but for values that are not finite.
+def is_plain(estimator: Any, X: Rows) -> bool:
+    """Return whether `validate_data` would only look at X, but for values that are not finite.
 
     It takes about a millisecond to find that out, as long as it takes to learn from many rows.
     """
@@ -60,12 +61,12 @@ def is_plain(estimator: Any, X: Any) -> bool:
     )
 
 
-def are_plain(estimator: Any, X: Any, y: Any) -> bool:
+def are_plain(estimator: Any, X: Rows, y: Rows) -> bool:
     """Say the same of rows and one target for each."""
     return is_plain(estimator, X) and type(y) is np.ndarray and y.shape == X.shape[:1]
 
 
-def checked_on_device(X: Any, *, all_finite: bool = True) -> Any:
+def checked_on_device(X: Rows, *, all_finite: bool = True) -> Any:
     """Return rows of torch or cupy, dense or sparse, in floating-point numbers, or refuse them."""
     if X.ndim != 2:
         raise ValueError(f"expected a 2-D array of rows, got {X.ndim}-D; reshape it")
@@ -80,7 +81,7 @@ def checked_on_device(X: Any, *, all_finite: bool = True) -> Any:
     return rows
 
 
-def checked_array(X: Any, name: str) -> Any:
+def checked_array(X: Rows, name: str) -> Any:
     """Return rows in numpy or CSR, checked in full, that the estimator does not count."""
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name)
 

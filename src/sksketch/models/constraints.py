@@ -1,19 +1,22 @@
-"""What a parameter may be, as one table for each estimator, and the one check of it."""
+"""Constraints of parameters: one table for each estimator, and the one check of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from sksketch.sketches import Sketch
 from sksketch.sketches.catalog import KEYS
 
+# What may be compared with any other value; arrays may not.
+_SINGLE = (str, int, float, np.generic, type(None))
+
 
 class Constraint(NamedTuple):
-    """What to give for a parameter, in words, and whether a value is such.
+    """One kind of value of a parameter, in words and as a test.
 
     Parameters
     ----------
@@ -24,14 +27,14 @@ class Constraint(NamedTuple):
     """
 
     words: str
-    accepts: Callable[[Any], bool]
+    accepts: Callable[[object], bool]
 
 
 #: For each parameter what it may be: any one of several.
 Constraints: TypeAlias = dict[str, tuple[Constraint, ...]]
 
 
-def check_parameters(parameters: Mapping[str, Any], constraints: Constraints) -> None:
+def check_parameters(parameters: Mapping[str, object], constraints: Constraints) -> None:
     """Refuse the first parameter that is none of what its table allows.
 
     >>> check_parameters({"alpha": -1.0}, {"alpha": (number(0.0), NOTHING)})
@@ -46,7 +49,7 @@ def check_parameters(parameters: Mapping[str, Any], constraints: Constraints) ->
             raise ValueError(f"{name} is {value!r:.80}; give {wanted}")
 
 
-def check_value(name: str, value: Any, *allowed: Constraint) -> None:
+def check_value(name: str, value: object, *allowed: Constraint) -> None:
     """Refuse one value that is none of what is allowed; the message is that of parameters."""
     check_parameters({name: value}, {name: allowed})
 
@@ -60,7 +63,7 @@ def whole(least: int) -> Constraint:
 
 
 def number(low: float, high: float = np.inf, *, bounds: str = "[)") -> Constraint:
-    """Allow real numbers of an interval; its ``bounds`` say whether the ends belong to it.
+    """Allow real numbers of an interval; its ``bounds`` tell if the ends belong to it.
 
     >>> number(0.0, 1.0, bounds="()").words
     'a positive number below 1'
@@ -71,7 +74,7 @@ def number(low: float, high: float = np.inf, *, bounds: str = "[)") -> Constrain
     if high < np.inf:
         words += f" {'up to' if bounds[1] == ']' else 'below'} {high:g}"
 
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         if not isinstance(value, Real) or _is_flag(value):
             return False
         x = float(value)
@@ -81,11 +84,11 @@ def number(low: float, high: float = np.inf, *, bounds: str = "[)") -> Constrain
     return Constraint(words, accepts)
 
 
-def _is_flag(value: Any) -> bool:
+def _is_flag(value: object) -> bool:
     return isinstance(value, bool | np.bool_)
 
 
-def one_of(*values: Any) -> Constraint:
+def one_of(*values: object) -> Constraint:
     """Allow one of a few values.
 
     >>> one_of("range", "clip").words
@@ -94,7 +97,7 @@ def one_of(*values: Any) -> Constraint:
     words = ", ".join(map(repr, values))
     return Constraint(
         f"one of {words}" if len(values) > 1 else words,
-        lambda value: isinstance(value, Hashable) and value in values,
+        lambda value: isinstance(value, _SINGLE) and value in values,
     )
 
 
@@ -105,9 +108,9 @@ def several(words: str, each: Constraint) -> Constraint:
     True
     """
 
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         try:
-            values = np.asarray(value, dtype=np.float64)
+            values = np.array(value, dtype=np.float64)
         except (TypeError, ValueError):
             return False
         return values.ndim == 1 and len(values) > 0 and all(map(each.accepts, values.tolist()))
@@ -120,14 +123,14 @@ def such(words: str, *kinds: type) -> Constraint:
     return Constraint(words, lambda value: isinstance(value, kinds))
 
 
-def _n_dimensions(value: Any) -> int:
+def _n_dimensions(value: object) -> int:
     if hasattr(value, "ndim"):
         return int(value.ndim)
     return 1 + max(map(_n_dimensions, value), default=0) if isinstance(value, list) else 0
 
 
 NOTHING = one_of(None)
-FLAG = Constraint("True or False", lambda value: isinstance(value, Hashable) and value in (0, 1))
+FLAG = Constraint("True or False", lambda value: isinstance(value, _SINGLE) and value in (0, 1))
 SEED = such("an integer, a RandomState or None", Integral, np.random.RandomState, type(None))
 DICTIONARY = such("a dictionary", dict)
 SKETCH = such("a Sketch", Sketch)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.special
 from sklearn.utils.class_weight import compute_class_weight
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 
 
 class Scored(Protocol):
@@ -23,7 +23,7 @@ class Scored(Protocol):
 # Methods of linear classifiers: they take them into their classes by name.
 
 
-def decision_function(self: Scored, X: Any) -> Array:
+def decision_function(self: Scored, X: Rows) -> Array:
     """Return the scores of rows: positive for the second of two labels, or one per label.
 
     Parameters
@@ -39,7 +39,7 @@ def decision_function(self: Scored, X: Any) -> Array:
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
-def predict(self: Scored, X: Any) -> Array:
+def predict(self: Scored, X: Rows) -> Array:
     """Return the label of each row.
 
     Parameters
@@ -67,7 +67,7 @@ def predicted(classes: Array, scores: Array) -> Array:
     return np.asarray(classes[np.argmax(scores, axis=1)])
 
 
-def weights_by_class(class_weight: Any, classes: Array, y: Any) -> Array | float:
+def weights_by_class(class_weight: Any, classes: Array, y: Rows) -> Array | float:
     """Return the weight that its label gives to each row."""
     if class_weight is None:
         return 1.0

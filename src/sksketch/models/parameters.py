@@ -30,7 +30,7 @@ _JSON_IN_VERSION_1 = (
 )
 
 
-def with_parameters(state: State, parameters: Mapping[str, Any]) -> State:
+def with_parameters(state: State, parameters: Mapping[str, object]) -> State:
     """Return a state with the parameters stored in it."""
     plain: dict[str, Any] = {}
     arrays: dict[str, Array] = {}
@@ -60,7 +60,7 @@ def parameters_of(state: State) -> dict[str, Any]:
     return {name: _decoded(state, name, value) for name, value in found.items()}
 
 
-def _encoded(value: Any) -> Any:
+def _encoded(value: object) -> object:
     if isinstance(value, np.random.RandomState):
         return seed_of(value)
     if isinstance(value, np.generic | np.ndarray):
@@ -72,7 +72,7 @@ def _encoded(value: Any) -> Any:
     return [_encoded(part) for part in value] if isinstance(value, list) else value
 
 
-def _decoded(state: State, name: str, value: Any) -> Any:
+def _decoded(state: State, name: str, value: object) -> Any:
     if isinstance(value, list):
         return [_decoded(state, name, part) for part in value]
     if not isinstance(value, dict):
@@ -81,11 +81,11 @@ def _decoded(state: State, name: str, value: Any) -> Any:
     return _FORMS[form](state, name, content)
 
 
-def _rows(state: State, name: str, n_parts: Any) -> Any:
-    return _unpacked(state, f"param.{name}.", int(n_parts), "")
+def _rows(state: State, name: str, n_parts: int) -> Any:
+    return _unpacked(state, f"param.{name}.", n_parts, "")
 
 
-def _sketch(state: State, name: str, _: Any) -> Any:
+def _sketch(state: State, name: str, _: object) -> Sketch:
     return load_sketch(state.inner(f"param_{name}"))
 
 
@@ -135,7 +135,7 @@ def _of_text(text: str) -> Any:
     return dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value
 
 
-def _rows_of(value: Any) -> list[Any] | None:
+def _rows_of(value: object) -> list[Any] | None:
     """Return the arrays that a parameter is made of; None if it is no rows."""
     parts = list(value) if isinstance(value, tuple) and value else [value]
     if all(sp.issparse(part) or getattr(part, "ndim", 0) == 2 for part in parts):
@@ -143,7 +143,7 @@ def _rows_of(value: Any) -> list[Any] | None:
     return None
 
 
-def seed_of(random_state: Any) -> int:
+def seed_of(random_state: object) -> int:
     """Return a seed: an integer as it is, or a number drawn from a generator."""
     if isinstance(random_state, Integral):
         return int(random_state)

@@ -1,9 +1,10 @@
-"""What runners ask of an estimator beyond scikit-learn's contract: parts, passes, pilot rows."""
+"""Protocols of runners beyond scikit-learn's contract: shards, passes, pilot rows."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
+from sksketch._typing import Rows
 from sksketch.state.persistence import State
 
 
@@ -43,5 +44,5 @@ class Piloted(Protocol):
 
     pilot_rows: int
 
-    def take_pilot(self, rows: Any) -> None:
+    def take_pilot(self, rows: Rows) -> None:
         """Choose by these rows what all parts must have in common."""

@@ -19,12 +19,12 @@ OUTPUT = "_sklearn_output_config"
 SETTINGS = ("_skl", "_metadata", "_parent")
 
 
-def output_of(estimator: Any) -> str:
+def output_of(estimator: object) -> str:
     """Return the container that `set_output` has asked ``transform`` for."""
     return str(vars(estimator).get(OUTPUT, {}).get("transform") or "default")
 
 
-def set_callbacks(estimator: Any, *callbacks: Any) -> None:
+def set_callbacks(estimator: object, *callbacks: object) -> None:
     """Set scikit-learn's callbacks on an estimator; none removes those that were set."""
     _mixin().set_callbacks(estimator, *callbacks)
 
@@ -46,7 +46,7 @@ class Callbacks:
     callbacks, or with none set, costs nothing.
     """
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: object) -> None:
         self._estimator = estimator if getattr(estimator, CALLBACKS, None) else None
         self._task: Any = None
 
@@ -67,7 +67,7 @@ class Callbacks:
                 callback.teardown(estimator=estimator, context=self._task)
             vars(estimator).pop(FIT_TASK, None)
 
-    def block(self, X: Any, y: Any) -> None:
+    def block(self, X: object, y: object) -> None:
         """Call the callbacks after a block was learned from."""
         if self._estimator is not None:
             task = self._task.subcontext(task_name="block")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 
+from sksketch._typing import Rows
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.checks import check_ageless, checked_rows
 from sksketch.models.runner import fit_dask, is_dask
@@ -48,7 +50,7 @@ class SketchEstimator(Estimator):
         y : ignored
             Present for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), optional
-            Each row counts as so many copies of itself.
+            Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
@@ -66,7 +68,7 @@ class SketchEstimator(Estimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Go on learning from one more block of rows, of any size.
+        """Learn from one more block of rows, of any size.
 
         Parameters
         ----------
@@ -75,7 +77,7 @@ class SketchEstimator(Estimator):
         y : ignored
             Present for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), optional
-            Each row counts as so many copies of itself.
+            Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
@@ -102,7 +104,7 @@ class SketchEstimator(Estimator):
         # The sketch checks for NaN and infinity itself, in the pass that it needs anyway.
         return checked_rows(self, self._placed(X), reset=reset, all_finite=False), None
 
-    def _placed(self, X: Any) -> Any:
+    def _placed(self, X: Rows) -> Any:
         """Return rows where they are to be worked on: where they are."""
         return X
 
@@ -111,15 +113,15 @@ class SketchEstimator(Estimator):
         self._require_fitted()
         return checked_rows(self, self._placed(X), reset=False)
 
-    def _check_enough(self, rows: Any) -> None:
-        """Refuse rows that ``fit`` can not learn from at all."""
+    def _check_enough(self, rows: Rows) -> None:
+        """Refuse rows that ``fit`` cannot learn from at all."""
 
     def _update(self, sketch: Sketch, rows: Any, targets: Any, sample_weight: Any) -> None:
         sketch.update(rows, weights=sample_weight)
         self.sketch_ = sketch
         self._answers = {}
 
-    def reading(self, sketch: Sketch, feature_names: Any = None) -> Self:
+    def reading(self, sketch: Sketch, feature_names: Iterable[str] | None = None) -> Self:
         """Return a copy that has learned what a sketch has seen.
 
         Parameters
@@ -174,7 +176,7 @@ class SketchEstimator(Estimator):
 
     @property
     def certificate_(self) -> Certificate:
-        """What is certain about the rows, with its error bounds; print it."""
+        """Certificate: what is certain about the rows, with its error bounds; print it."""
         certificate: Certificate = self._once("certificate_", lambda: self.sketch_.certificate())
         return certificate
 

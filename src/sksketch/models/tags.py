@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from sklearn.utils import Tags
 
-T = TypeVar("T", bound=Tags)
 
-
-def preserving_precision(tags: T) -> T:
+def preserving_precision(tags: Tags) -> Tags:
     """Return the tags of a transformer whose columns have the precision of the rows."""
     assert tags.transformer_tags is not None
     tags.transformer_tags.preserves_dtype = ["float64", "float32"]

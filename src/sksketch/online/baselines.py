@@ -26,12 +26,12 @@ from sksketch.online.losses import Loss
 from sksketch.online.vocabulary import NumberedRows, grown
 from sksketch.state.persistence import State
 
-# Random vectors are drawn for so many rows at a time, whatever the blocks.
+# Random vectors are drawn for this many rows at a time, whatever the blocks.
 TILE_ROWS = 256
 
 
 class _Unbuffered(OnlineLearner):
-    """What they share: two arrays of numbers, options, and a few arrays by name."""
+    """Base of the learners here: two arrays of numbers, options, a few arrays by name."""
 
     _arrays: ClassVar[tuple[str, ...]]
     # Of those, the ones with a row for each feature.

@@ -1,4 +1,4 @@
-"""What the online estimators accept beyond the table of their parameters: weights and rows."""
+"""Checks of the online estimators beyond the table of parameters: weights and rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.rows import without_traps
 from sksketch.models.checks import are_plain
 from sksketch.online.learner import LARGEST
@@ -56,7 +56,7 @@ def checked_weights(weights: Any, n_rows: int) -> Array:
     return found
 
 
-def check_size(X: Any) -> float:
+def check_size(X: Rows) -> float:
     """Return the size of the largest entry, if it is finite and not too large."""
     largest = largest_of(X)
     if math.isnan(largest) or math.isinf(largest):
@@ -67,7 +67,7 @@ def check_size(X: Any) -> float:
 
 
 def need_no_check(estimator: Any, X: Any, y: Any) -> bool:
-    """Say whether rows and targets are such that only `check_size` could refuse them."""
+    """Return whether rows and targets are such that only `check_size` could refuse them."""
     return (
         are_plain(estimator, X, y)
         and X.dtype == np.float64

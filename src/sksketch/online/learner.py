@@ -1,4 +1,4 @@
-"""What every online learner can do, and its loss as plain fields."""
+"""Base of every online learner, and its loss as plain fields."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def loss_of(meta: Any) -> Loss:
 
 
 def can_leave(reaches: Array, norm: float) -> bool:
-    """Say whether weights of that norm can predict more than the limit where ``|x|`` is that far.
+    """Return whether weights of that norm can predict beyond the limit where ``|x|`` is that far.
 
     >>> can_leave(np.array([0.5, 2.0]), 0.5), can_leave(np.array([0.5, 2.0]), 0.6)
     (False, True)

@@ -50,7 +50,7 @@ class NamedColumns:
         return columns
 
     def __contains__(self, name: Any) -> bool:
-        """Say whether a name has a column of its own."""
+        """Return whether a name has a column of its own."""
         return str(name) in self._columns
 
     @property

@@ -361,7 +361,7 @@ class SketchedNewton(OnlineLearner):
             getattr(learner, f"_{name}")[...] = a[name]
         learner._check_places(n_known, n_cached, n_pending)
         if n_rows != learner._capacity:
-            raise StateFormatError(f"a learner can not have {n_rows} rows of buffer here; {AGAIN}")
+            raise StateFormatError(f"a learner cannot have {n_rows} rows of buffer here; {AGAIN}")
         learner._maps[learner._live] = a["maps"]
         return learner
 

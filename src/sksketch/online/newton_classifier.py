@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.models import labels
 from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
 from sksketch.models.labels import (
@@ -171,8 +171,10 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         """
         return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on learning from more rows.
+    def partial_fit(
+        self, X: RowsLike, y: RowsLike, classes: Any = None, sample_weight: RowsLike | None = None
+    ) -> Self:
+        """Learn from more rows.
 
         Parameters
         ----------
@@ -195,7 +197,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
     def partial_fit_predict(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Array:
-        """Go on learning, and return the label that each row was given before it was learned from.
+        """Learn from more rows; return the label of each as predicted before it was learned from.
 
         Parameters
         ----------
@@ -218,12 +220,12 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
                 )
             return self._predictions(self._take(X, y, sample_weight, reset=first))
 
-    def progressive_score(self, X: Any, y: Any, classes: Any = None) -> float:
+    def progressive_score(self, X: RowsLike, y: RowsLike, classes: Any = None) -> float:
         """Predict each row, then learn from it; return the part that was predicted right."""
         found = self.partial_fit_predict(X, y, classes)
         return float(np.mean(found == np.asarray(y)))
 
-    def learn_one(self, x: Any, y: Any) -> Self:
+    def learn_one(self, x: Any, y: Rows) -> Self:
         """Learn from one row.
 
         Parameters
@@ -267,7 +269,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
                 "class_weight='balanced' needs all labels at once; pass a dictionary, or call fit"
             )
 
-    def _begin_labels(self, y: Any, width: int) -> None:
+    def _begin_labels(self, y: Rows, width: int) -> None:
         self._refuse_balanced()
         pairs = (p for p in PAIRS if any(y == label and type(y) is type(label) for label in p))
         labels = next(pairs, (y,))
@@ -277,7 +279,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         self._guess = 1 - labels.index(y) if len(labels) == 2 else None
         self._start(width, 1)
 
-    def _meet_label(self, y: Any) -> None:
+    def _meet_label(self, y: Rows) -> None:
         """Make room for a label that is new, unless all were named before."""
         labels = self.classes_.tolist()
         guess = getattr(self, "_guess", None)
@@ -326,13 +328,13 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         columns[:, : len(positive)][np.asarray(y)[:, None] == positive] = 1.0
         return columns
 
-    def _weighted(self, y: Any, weights: Array) -> Array:
+    def _weighted(self, y: Rows, weights: Array) -> Array:
         return weights * weights_by_class(self.class_weight, self.classes_, y)
 
     def _predictions(self, scores: Array) -> Array:
         return predicted(self.classes_, scores)
 
-    def _errors(self, scores: Array, y: Any) -> Array:
+    def _errors(self, scores: Array, y: Rows) -> Array:
         return np.asarray(self._predictions(scores) != np.asarray(y), dtype=np.float64)
 
     decision_function = labels.decision_function

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.models.constraints import number, one_of
 from sksketch.online.checks import largest_of
 from sksketch.online.losses import REGRESSION
@@ -115,8 +115,8 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         """
         return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Go on learning from more rows.
+    def partial_fit(self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None = None) -> Self:
+        """Learn from more rows.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         return self
 
     def partial_fit_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Go on learning, and return what was predicted for each row before it was learned from.
+        """Learn from more rows; return what was predicted for each before it was learned from.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         with self._or_as_before():
             return self._predictions(self._take(X, y, sample_weight, reset=first))
 
-    def progressive_score(self, X: Any, y: Any) -> float:
+    def progressive_score(self, X: RowsLike, y: RowsLike) -> float:
         """Predict each row, then learn from it; return R^2 of the predictions."""
         found = self.partial_fit_predict(X, y)
         truth = np.asarray(y, dtype=np.float64)
@@ -181,7 +181,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
             return 0.0
         return float(self._scores_of_one(x)[0, 0])
 
-    def _targets(self, y: Any, reset: bool) -> Array:
+    def _targets(self, y: Rows, reset: bool) -> Array:
         targets = np.asarray(y, dtype=np.float64)
         largest = float(np.abs(targets).max(initial=0.0))
         if not np.isfinite(largest):
@@ -201,7 +201,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
     def _predictions(self, scores: Array) -> Array:
         return scores[:, 0]
 
-    def _errors(self, scores: Array, y: Any) -> Array:
+    def _errors(self, scores: Array, y: Rows) -> Array:
         return np.asarray((scores[:, 0] - np.asarray(y, dtype=np.float64)) ** 2)
 
     def predict(self, X: Any) -> Array:

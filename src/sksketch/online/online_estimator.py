@@ -1,4 +1,4 @@
-"""What the online classifier and the online regressor share."""
+"""Base of the online classifier and the online regressor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.rows import laid_out
 from sksketch.exceptions import NotMergeableError
 from sksketch.models.base import Estimator, or_as_before
@@ -39,7 +39,7 @@ from sksketch.online.unridged_newton import RULES
 from sksketch.online.vocabulary import Vocabulary
 from sksketch.state.persistence import State
 
-# Rows, targets and weights are expected to be so many times as large as those before.
+# Rows, targets and weights are expected to be this many times as large as those before.
 LEAP = 2.0
 is_strained = attrgetter("strained")
 
@@ -71,7 +71,7 @@ class OnlineEstimator(Estimator):
     # Learning
 
     @abstractmethod
-    def _targets(self, y: Any, reset: bool) -> Array:
+    def _targets(self, y: Rows, reset: bool) -> Array:
         """Return checked targets as numbers, one column for each learner."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ class OnlineEstimator(Estimator):
         """Return what scores, one column for each learner, predict."""
 
     @abstractmethod
-    def _errors(self, scores: Array, y: Any) -> Array:
+    def _errors(self, scores: Array, y: Rows) -> Array:
         """Return the error of each prediction."""
 
     def _start(self, width: int, n_outputs: int) -> None:
@@ -113,7 +113,7 @@ class OnlineEstimator(Estimator):
     def _check_together(self) -> None:
         check_together(self.get_params(deep=False))
 
-    def _learn(self, X: Any, y: Any, columns: Array, weights: Array) -> Array:
+    def _learn(self, X: Rows, y: Rows, columns: Array, weights: Array) -> Array:
         """Learn from checked rows; return the scores that they had before.
 
         Numbers larger than expected, or any where a learner is strained, may leave it with some
@@ -182,7 +182,7 @@ class OnlineEstimator(Estimator):
 
     _y_options: ClassVar[dict[str, Any]] = {}
 
-    def _weighted(self, y: Any, weights: Array) -> Array:
+    def _weighted(self, y: Rows, weights: Array) -> Array:
         return weights
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -327,7 +327,7 @@ class OnlineEstimator(Estimator):
     def merge(self, other: Any) -> Self:
         """Refuse: the steps of an online learner depend on all rows before, in their order."""
         raise NotMergeableError(
-            "online learners can not be merged, because each step depends on all rows before it; "
+            "online learners cannot be merged, because each step depends on all rows before it; "
             "learn from the rows of both in one run, or average the predictions of several"
         )
 

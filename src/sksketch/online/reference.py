@@ -127,7 +127,7 @@ def project(hessian: Hessian, u: Array, x: Array, tau: float, rule: str) -> Arra
 
 @dataclass
 class Round:
-    """What one row did: its point, score, gradient and curvature."""
+    """One row: its point, score, gradient and curvature."""
 
     point: Array
     raw: float

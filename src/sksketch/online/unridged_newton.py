@@ -38,7 +38,7 @@ class UnridgedNewton(OnlineLearner):
     Notes
     -----
     While alpha = 0, H = B'B holds the whole weighted Gram matrix of the gradients seen. On its
-    null space every move is free, so the exact minimiser moves along x - VV'x if that is not
+    null space every move is free, so the exact minimizer moves along x - VV'x if that is not
     zero. The paper prints x - V S^-2 V'x there, which is not in the null space but is feasible.
     """
 

@@ -17,7 +17,7 @@ BLOCK_ENTRIES = 1 << 16
 
 
 def grown(array: Array, n_rows: int, fill: float = 0) -> Array:
-    """Return the array with room for at least so many rows, twice as many as before."""
+    """Return the array with room for at least ``n_rows`` rows, or twice as many as before."""
     if n_rows <= len(array):
         return array
     shape = (max(n_rows, 2 * len(array)), *array.shape[1:])

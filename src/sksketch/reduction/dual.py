@@ -1,4 +1,4 @@
-"""Regularised linear models of few columns, solved to a duality gap."""
+"""Regularized linear models of few columns, solved to a duality gap."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def solve(
     seed: int = 0,
     start: Array | None = None,
 ) -> Solution:
-    """Minimise ``sum(shares * loss(X w, y)) + ridge / 2 |w|^2``.
+    """Minimize ``sum(shares * loss(X w, y)) + ridge / 2 |w|^2``.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def solve(
     tol : float
         Duality gap to reach.
     max_passes : int
-        Limit; the gap of the result says whether it was enough.
+        Limit; the gap of the result tells if it was enough.
     seed : int
         Chooses the order of the rows in each pass.
     start : array of shape (n_rows,), optional
@@ -238,7 +238,7 @@ def solve_softmax(
     max_passes: int,
     start: Array | None = None,
 ) -> Solution:
-    """Minimise the weighted mean of ``log sum_k exp(z_k) - z_y`` plus ``ridge / 2 |W|_F^2``.
+    """Minimize the weighted mean of ``log sum_k exp(z_k) - z_y`` plus ``ridge / 2 |W|_F^2``.
 
     Parameters
     ----------

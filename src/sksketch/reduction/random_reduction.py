@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 
 from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.models.base import Estimator, or_as_before
@@ -20,7 +21,7 @@ from sksketch.sketches import make_sketch
 from sksketch.sketches.projections.projection import Projection
 from sksketch.state.persistence import State
 
-# Of a saved projection: more than so many have at least as many columns.
+# Columns of a saved projection, above which it has at least as many.
 MOST_COMPONENTS = 2**20
 
 
@@ -32,7 +33,7 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     n_components : int
         Number of coordinates.
     operator : {"countsketch", "gaussian", "srht", "sample"}
-        The projection: one sign for each column, normal numbers, a randomised Hadamard
+        The projection: one sign for each column, normal numbers, a randomized Hadamard
         transform, or some of the columns themselves. The sketch of the same name makes the
         first three.
     random_state : int, RandomState or None
@@ -153,7 +154,7 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     def _n_features_out(self) -> int:
         return self._map().n_components
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
     # Saving

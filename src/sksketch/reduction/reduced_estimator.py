@@ -1,4 +1,4 @@
-"""What the reduced classifier and regressor share: reducing, solving, certifying, saving."""
+"""Base of the reduced classifier and regressor: reducing, solving, certifying, saving."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.rows import as_weights
 from sksketch.exceptions import StateFormatError
 from sksketch.models.base import Estimator, or_as_before
@@ -88,11 +88,11 @@ class ReducedEstimator(Estimator):
     intercept_: Array
 
     @abstractmethod
-    def _targets(self, y: Any) -> tuple[Array, str]:
+    def _targets(self, y: Rows) -> tuple[Array, str]:
         """Return the targets of the problem, and its loss."""
 
     @abstractmethod
-    def _class_weights(self, y: Any) -> Array | float:
+    def _class_weights(self, y: Rows) -> Array | float:
         """Return factors of the row weights."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -105,7 +105,7 @@ class ReducedEstimator(Estimator):
         y : array-like of shape (n_samples,)
             Labels or targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Each row counts as so many copies of itself.
+            Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class ReducedEstimator(Estimator):
             Rows and targets, to be read again and again.
         reduction : SubspaceReduction or RandomReduction, optional
             What `new_reduction` gave, fitted to these rows already: by `fit_stream`, which can
-            go on after an interruption. Not with ``class_weight``, which it has not seen.
+            resume after an interruption. Not with ``class_weight``, which it has not seen.
 
         Returns
         -------

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.models import labels
 from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
 from sksketch.models.labels import (
@@ -36,7 +36,7 @@ def _has_probabilities(estimator: Any) -> bool:
 class ReducedClassifier(ClassifierMixin, ReducedEstimator):
     """Linear classifier learned on a random subspace of the data, with a certified gap.
 
-    Minimises ``F(w) = mean loss + alpha / 2 |w|^2`` over the models of a subspace, and gives the
+    Minimizes ``F(w) = mean loss + alpha / 2 |w|^2`` over the models of a subspace, and gives the
     model back in the original columns together with a bound on how much better the best model
     of all columns can be.
 
@@ -162,7 +162,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
             return codes, self.loss
         return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0), self.loss
 
-    def _class_weights(self, y: Any) -> Array | float:
+    def _class_weights(self, y: Rows) -> Array | float:
         return weights_by_class(self.class_weight, self.classes_, y)
 
     decision_function = labels.decision_function
@@ -197,7 +197,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
 class ReducedRegressor(RegressorMixin, ReducedEstimator):
     """Linear regression learned on a random subspace of the data, with a certified gap.
 
-    Minimises ``F(w) = mean loss + alpha / 2 |w|^2`` as `ReducedClassifier` does.
+    Minimizes ``F(w) = mean loss + alpha / 2 |w|^2`` as `ReducedClassifier` does.
 
     Parameters
     ----------
@@ -279,10 +279,10 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _targets(self, y: Any) -> tuple[Array, str]:
+    def _targets(self, y: Rows) -> tuple[Array, str]:
         return np.asarray(y, dtype=np.float64)[:, None], self.loss
 
-    def _class_weights(self, y: Any) -> Array | float:
+    def _class_weights(self, y: Rows) -> Array | float:
         return 1.0
 
     def _take_over(self, model: Any) -> None:

@@ -54,7 +54,7 @@ class ReducedModel:
 
 @dataclass(frozen=True)
 class ReducedProblem:
-    """A regularised linear model on the coordinates of rows.
+    """A regularized linear model on the coordinates of rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the two reductions share: limits of their parameters, coordinates, models in all columns."""
+"""Functions of both reductions: limits of parameters, coordinates, models in all columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.models.constraints import SEED, Constraints, one_of, whole
 from sksketch.models.runner import is_dask, lazily
 from sksketch.reduction.subspace import LinearMap
@@ -45,7 +45,7 @@ def components_(self: Mapped) -> Array:
     return np.ascontiguousarray(linear.lift(np.eye(linear.n_components)).T)
 
 
-def transform(self: Mapped, X: Any) -> Any:
+def transform(self: Mapped, X: Rows) -> Any:
     """Return the coordinates of rows.
 
     Parameters

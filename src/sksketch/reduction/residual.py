@@ -23,10 +23,10 @@ FAILURE_PROBABILITY = 1e-6
 N_PROBES, DEPTH = 8, 4
 # Directions along which rows are looked at for their digest.
 DIGEST = 4
-# Probes are so few that together they take no more than this.
+# Probes take together no more memory than this.
 PROBE_BYTES = 1 << 28
 # Rows of another precision are converted in tiles of this size.
-PIECE_BYTES = 1 << 24
+TILE_BYTES = 1 << 24
 
 # Blocks of rows and the weight of each row; the rows come again at each call.
 Blocks = Callable[[], Iterable[tuple[Any, Array]]]
@@ -59,7 +59,7 @@ def spectral_error(
     Let Z = X (I - U U'). A product with X or U has sums of up to n_rows + n_features + n_components
     terms, so with g = gamma of those, what is computed for Z w is off by at most a |w| with
     a = g (1 + 2 size of U) |X|, and that for Z'Z w by (2 |Z| + a) a |w|. The largest eigenvalue t
-    and the one of what is computed, s, then differ by so much::
+    and the one of what is computed, s, then differ by::
 
         sqrt(s) - a  <=  sqrt(t)  <=  sqrt(s + 2 a^2) + a
     """
@@ -156,7 +156,7 @@ def projected(blocks: Blocks, basis: LinearMap, n_extra: int = 0) -> Array:
 
 
 def from_source(source: RowSource, weights: Array | None = None) -> Blocks:
-    """Return rows that are read again at each call, all of weight one unless told."""
+    """Return rows that are read again at each call, all of weight one unless given."""
 
     def blocks() -> Iterator[tuple[Any, Array]]:
         start = 0
@@ -174,7 +174,7 @@ def in_memory(rows: Any, weights: Array) -> Blocks:
     rows = laid_out(rows)
     if sp.issparse(rows) or rows.dtype == np.float64:
         return lambda: [(rows, weights)]
-    starts = range(0, len(rows), max(1, PIECE_BYTES // (8 * rows.shape[1])))
+    starts = range(0, len(rows), max(1, TILE_BYTES // (8 * rows.shape[1])))
 
     def tiles() -> Iterator[tuple[Any, Array]]:
         for start in starts:

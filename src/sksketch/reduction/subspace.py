@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.linalg import eigh_descending, thin_svd
 from sksketch.arrays.random import stream
@@ -22,7 +22,7 @@ RANK_RESOLUTION = 1e-12
 # The columns found from a Gram matrix may be off by this much.
 ORTHONORMALITY = 1e-8
 # Rows of a sparse basis that are made dense at a time.
-CHUNK_ROWS = 4096
+TILE_ROWS = 4096
 
 
 class LinearMap(ABC):
@@ -37,7 +37,7 @@ class LinearMap(ABC):
         return math.sqrt(self.n_components)
 
     @abstractmethod
-    def project(self, rows: Any) -> Array:
+    def project(self, rows: Rows) -> Array:
         """Return the coordinates U'x of rows, dense or CSR, one row each."""
 
     @abstractmethod
@@ -58,7 +58,7 @@ class DenseBasis(LinearMap):
         self.vectors = np.ascontiguousarray(vectors)
         self.n_features, self.n_components = vectors.shape
 
-    def project(self, rows: Any) -> Array:
+    def project(self, rows: Rows) -> Array:
         """Return the coordinates of rows."""
         return np.asarray(rows @ self.vectors.astype(rows.dtype, copy=False))
 
@@ -123,12 +123,12 @@ class FactoredBasis(LinearMap):
         Y = self._spanning
         filled = np.flatnonzero(np.diff(Y.indptr)) if sp.issparse(Y) else np.arange(len(Y))
         total = np.zeros((factor.shape[1], factor.shape[1]))
-        for start in range(0, len(filled), CHUNK_ROWS):
-            rows = Y[filled[start : start + CHUNK_ROWS]] @ factor
+        for start in range(0, len(filled), TILE_ROWS):
+            rows = Y[filled[start : start + TILE_ROWS]] @ factor
             total += rows.T @ rows
         return total
 
-    def project(self, rows: Any) -> Array:
+    def project(self, rows: Rows) -> Array:
         """Return the coordinates of rows."""
         if not sp.issparse(self._spanning):
             images = np.asarray(rows @ self._spanning)
@@ -202,7 +202,7 @@ class ColumnSample(LinearMap):
         self.n_features, self.n_components = n_features, len(chosen)
         self._scale = math.sqrt(n_features / len(chosen))
 
-    def project(self, rows: Any) -> Array:
+    def project(self, rows: Rows) -> Array:
         """Return the coordinates of rows."""
         taken = rows[:, self._chosen]
         return np.asarray(self._scale * (taken.toarray() if sp.issparse(taken) else taken))

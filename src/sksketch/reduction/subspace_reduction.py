@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.rows import as_weights, squared_row_norms
 from sksketch.exceptions import NotMergeableError
 from sksketch.models.checks import host_rows
@@ -140,7 +141,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         y : ignored
             Present for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), optional
-            Each row counts as so many copies of itself.
+            Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
@@ -219,7 +220,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         X : array-like or sparse matrix of shape (n_samples, n_features), or RowSource
             The rows that the subspace was learned from, or others to hold it against.
         sample_weight : array-like of shape (n_samples,), optional
-            Each row counts as so many copies of itself.
+            Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
@@ -258,10 +259,10 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
     def _n_features_out(self) -> int:
         return self._map().n_components
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
-    def _placed(self, X: Any) -> Any:
+    def _placed(self, X: Rows) -> Any:
         return host_rows(X)
 
     def _map(self) -> LinearMap:

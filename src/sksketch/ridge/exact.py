@@ -3,7 +3,7 @@
 The error of A'A is small entry by entry, beside the lengths of the two columns. So are its
 consequences, if every column is measured by its own length: with s_i^2 = (A'A)_ii + r and
 S = diag(s), the matrix S^-1 (A'A + r) S^-1 has ones on its diagonal, and how near it is to a
-singular one does not depend on units. A Cholesky factorisation does not, either; the
+singular one does not depend on units. A Cholesky factorization does not, either; the
 eigenvectors of A'A do.
 """
 
@@ -48,7 +48,7 @@ class ExactRidge:
     So with l a lower bound of the eigenvalues of S^-1 M S^-1, |S (x_hat - x)| <= |S^-1 q| / l,
     and |A (x_hat - x)|^2 <= (x_hat - x)' M (x_hat - x) = q' M^-1 q <= |S^-1 q|^2 / l.
 
-    l comes from another factorisation: where that of S^-1 (C + r) S^-1 - t I succeeds, that matrix
+    l comes from another factorization: where that of S^-1 (C + r) S^-1 - t I succeeds, that matrix
     is positive but for gamma(d + 2) times its trace (Higham 2002, theorem 10.3), whatever t was
     tried. So the eigenvalues are at least t less that, less the norm of S^-1 E S^-1.
 
@@ -148,7 +148,7 @@ def _solved(factor: Array, right: Array) -> Array:
 
 
 class RidgeReader:
-    """All that a regression sketch can say of its coefficients, for any number of ridges.
+    """Reads coefficients from a regression sketch, for any number of ridges.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.random import stream
 from sksketch.arrays.rows import without_traps
 
@@ -19,7 +19,7 @@ SHARE = 0.2
 
 
 class Reservoir:
-    """So many rows of a stream, each with the same chance; the others are for learning.
+    """A random sample of the rows of a stream; the others are for learning.
 
     A row that leaves the reservoir is given back in the place of the one that enters, so every
     row is either held or learned from. Which rows are held depends on the seed and on the
@@ -48,7 +48,7 @@ class Reservoir:
         self.y: Array = np.zeros((0, 0))
         self.weights: Array = np.zeros(0)
 
-    def exchange(self, X: Any, y: Array, weights: Array) -> tuple[Any, Array, Array]:
+    def exchange(self, X: Rows, y: Array, weights: Array) -> tuple[Any, Array, Array]:
         """Offer rows; return those to learn from, some of them held until now."""
         n_rows = X.shape[0]
         draws = self._draws(n_rows)
@@ -60,7 +60,7 @@ class Reservoir:
         slots[late:] = draws[late:] * (self.n_seen + 1 + np.arange(late, n_rows))
         self.n_seen += n_rows
         if len(first):
-            self.X = X[first] if self.X is None else _stacked(self.X, X[first])
+            self.X = X[first] if self.X is None else _joined(self.X, X[first])
             self.y = np.concatenate([self.y, y[first]]) if len(self.y) else y[first]
             self.weights = np.append(self.weights, weights[first])
             rest = np.delete(np.arange(n_rows), first)
@@ -74,7 +74,11 @@ class Reservoir:
             held, offered = slots[i], len(self.weights) + i
             places[held], places[offered] = places[offered], places[held]
         held, learned = places[: len(self.weights)], places[len(self.weights) :]
-        every = _stacked(self.X, X), np.concatenate([self.y, y]), np.append(self.weights, weights)
+        every = (
+            _joined(self.X, X),
+            np.concatenate([self.y, y]),
+            np.append(self.weights, weights),
+        )
         self.X, self.y, self.weights = (part[held] for part in every)
         return every[0][learned], every[1][learned], every[2][learned]
 
@@ -109,7 +113,7 @@ class Reservoir:
                 self.X = without_traps(sp.csr_array(parts, shape=(len(self.y), n_features)))
 
 
-def _stacked(first: Any, second: Any) -> Any:
+def _joined(first: Rows, second: Rows) -> Any:
     if sp.issparse(first) or sp.issparse(second):
         return sp.vstack([first, second], format="csr")
     return np.concatenate([first, second])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, like, on_device, to_numpy
 from sksketch.ridge.solution import rounding_level
@@ -80,7 +80,7 @@ def conjugate_gradients(
     return np.asarray(x)
 
 
-def _covariance_product(rows: Any, weights: Array | None, mean: Array | None, V: Array) -> Array:
+def _covariance_product(rows: Rows, weights: Array | None, mean: Array | None, V: Array) -> Array:
     """Return A'A V for the rows around their mean, a block of rows at a time."""
     if on_device(rows):
         return _covariance_product_on_device(rows, weights, mean, V)

@@ -1,4 +1,4 @@
-"""What the estimators of ridge regression share: learning, solving and predicting."""
+"""Base of the ridge estimators: learning, solving and predicting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import like, on_device, precision, to_numpy
 from sksketch.arrays.rounding import gamma
@@ -275,7 +275,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         return np.asarray(self._shaped(bounds + g * np.outer(sizes, lengths)).T)
 
 
-def _targets_of(y: Any, n_rows: int) -> Array:
+def _targets_of(y: Rows, n_rows: int) -> Array:
     """Return the targets of rows on a device, in numpy, or refuse them."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")

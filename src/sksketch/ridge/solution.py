@@ -205,7 +205,7 @@ class ProjectedRidge:
     def score(self, ridge: float, weight: float) -> float:
         """Return the generalized cross-validation score of S A and S b, for rows of that weight.
 
-        The sketch is a smaller problem of its own, of so many rows as it has itself.
+        The sketch is a smaller problem of its own, with the rows that it has itself.
         """
         coefficients, _ = self.solve(ridge)
         errors = float(((self._C @ coefficients - self._b) ** 2).sum()) / self._b.shape[1]

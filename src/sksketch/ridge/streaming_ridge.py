@@ -19,7 +19,7 @@ from sksketch.state.persistence import State
 class StreamingRidge(RidgeEstimator):
     """Linear least squares with a penalty, learned in one pass and O(sketch_size * n_features).
 
-    Minimises ``|y - X w|^2 + alpha |w|^2``, as scikit-learn's ``Ridge``. The targets meet the
+    Minimizes ``|y - X w|^2 + alpha |w|^2``, as scikit-learn's ``Ridge``. The targets meet the
     rows themselves; only the covariance of the rows is sketched.
 
     Parameters
@@ -121,7 +121,7 @@ class StreamingRidge(RidgeEstimator):
         y : array-like or dask collection of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Each row counts as so many copies of itself.
+            Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------

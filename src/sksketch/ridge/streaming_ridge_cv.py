@@ -126,7 +126,7 @@ class StreamingRidgeCV(RidgeEstimator):
 
     @property
     def score_intervals_(self) -> Array:
-        """What is certain of the score of the exact solution at each penalty."""
+        """Certified intervals of the score of the exact solution at each penalty."""
         return np.asarray(self._once("scores", self._score)[1])
 
     def _score(self) -> tuple[Array, Array]:
@@ -171,7 +171,7 @@ class StreamingRidgeCV(RidgeEstimator):
 
     def _require_no_holdout(self) -> None:
         if self.selection == "holdout":
-            raise NotMergeableError('rows kept apart can not be merged; fit with selection="gcv"')
+            raise NotMergeableError('rows kept apart cannot be merged; fit with selection="gcv"')
 
     def shard_template(self) -> Self:
         """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""

@@ -282,7 +282,12 @@ class Run:
         workers = Workers(self._client, patience(self._dask))
         while not left.is_empty():
             if left.has_ready():
-                yield from left.next_batch(block=False)
+                for future in left.next_batch(block=False):
+                    if future.status in ("pending", "lost"):
+                        # Its worker died between the news and this look: it is computed again.
+                        left.add(future)
+                    else:
+                        yield future
             else:
                 workers.check()
                 time.sleep(POLL)

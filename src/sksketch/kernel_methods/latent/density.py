@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.kernel_methods.bandwidth import median_distance
-from sksketch.kernel_methods.batching import Waiting
+from sksketch.kernel_methods.batching import BatchQueue
 from sksketch.kernel_methods.kernels import Kernel
 from sksketch.state.persistence import State
 
 # Values of the kernel computed at a time.
-CHUNK = 1 << 21
+ENTRIES_AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class WeightedDensity:
     rows: Any
     weights: Any
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Rows) -> Any:
         """Return the weighted means at rows, in float64."""
         n = self.rows.shape[0]
         rows = self.rows if hasattr(self.rows, "tocsr") else like(self.rows, X)
@@ -49,7 +49,7 @@ class WeightedDensity:
         xp = namespace(X)
         total = like(np.zeros((X.shape[0], self.weights.shape[1])), X)
         queries = min(X.shape[0], 1024)
-        step = max(1, CHUNK // max(queries, 1))
+        step = max(1, ENTRIES_AT_ONCE // max(queries, 1))
         for first in range(0, X.shape[0], queries):
             part = slice(first, min(first + queries, X.shape[0]))
             for start in range(0, n, step):
@@ -58,13 +58,13 @@ class WeightedDensity:
         return total / n
 
     def thinned(self, n_rows: int) -> WeightedDensity:
-        """Return the density of every so many rows, at most ``n_rows`` or so."""
+        """Return the density of evenly spaced rows, about ``n_rows`` at most."""
         step = -(-self.rows.shape[0] // n_rows)
         return WeightedDensity(self.kernel, self.rows[::step], self.weights[::step])
 
     def state(self) -> State:
         """Return rows and weights as plain data."""
-        found = Waiting()
+        found = BatchQueue()
         found.add(self.rows, self.weights)
         return State("weighted-density", 1, {"bandwidth": self.kernel.bandwidth}, found.arrays())
 
@@ -72,7 +72,7 @@ class WeightedDensity:
     def from_state(cls, state: State, kernel: Kernel) -> WeightedDensity:
         """Build it again; the kernel is given but for its bandwidth."""
         state.require(1)
-        found = Waiting.of(dict(state.arrays))
+        found = BatchQueue.of(dict(state.arrays))
         rows, weights = found.take(len(found))
         bandwidth: Any = state.meta["bandwidth"]
         return cls(with_bandwidth(kernel, bandwidth), rows, weights)
@@ -104,8 +104,8 @@ def _matern_log_volume(nu: float, d: int) -> float:
     return shape + 0.5 * d * math.log(4.0 * math.pi / (2.0 * nu))
 
 
-def density_bandwidth(X: Any, n_rows: int, kernel: str, seed: int) -> float:
-    """Return Silverman's bandwidth for a density of so many rows that are like those of ``X``.
+def density_bandwidth(X: Rows, n_rows: int, kernel: str, seed: int) -> float:
+    """Return Silverman's bandwidth for a density of ``n_rows`` rows that are like those of ``X``.
 
     The median distance over sqrt(2 n_features) takes the place of the standard deviation. For
     normal rows it is about as large, but for a third less with one column, which suits
@@ -120,7 +120,7 @@ def density_bandwidth(X: Any, n_rows: int, kernel: str, seed: int) -> float:
     return scale * math.pow(4.0 / ((d + 2) * n_rows), 1.0 / (d + 4))
 
 
-def to_sum_one(weights: Any) -> Array:
+def to_sum_one(weights: Rows) -> Array:
     """Return weights whose columns have the mean 1, so that densities integrate to 1."""
     found = to_numpy(weights)
     means = found.mean(axis=0)

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import orthonormal
-from sksketch.kernel_methods.feature_blocks import Pieces
+from sksketch.kernel_methods.feature_blocks import FeatureBlocks
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.latent.tensor_power import symmetrized, tensor_power
 
@@ -31,7 +31,7 @@ OVERSAMPLING = 8
 # Rows of the pilot, and products with them.
 PILOT_ROWS = 20_000
 PILOT_PASSES = 4
-# Features of a block of triples may take so many bytes.
+# Features of a block of triples may take this many bytes.
 BLOCK_BYTES = 1 << 26
 
 
@@ -59,7 +59,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Mixture:
-    """What the moments say: weights, and the coordinates of each view's conditional means.
+    """Read-out of the moments: weights, and the coordinates of each view's conditional means.
 
     ``weights`` are lam_h^-2 of the tensor's values and need not sum to 1. ``means[a]`` has
     E[z_a | h] in column h. ``singular_values`` are those of the pair moments, of the worst
@@ -113,16 +113,18 @@ def _images(features: Triple, views: Triple, bases: Triple, shared: bool) -> Tri
     xp = namespace(views[0])
     images: list[Any] = [0.0, 0.0, 0.0]
     for rows in blocks_of(features, views):
-        pieces = [Pieces(f, X[rows], 0, f.n_columns) for f, X in zip(features, views, strict=True)]
-        Z = [part.times(B) for part, B in zip(pieces, bases, strict=True)]
+        blocks = [
+            FeatureBlocks(f, X[rows], 0, f.n_columns) for f, X in zip(features, views, strict=True)
+        ]
+        Z = [part.times(B) for part, B in zip(blocks, bases, strict=True)]
         for a in range(3):
             others = [Z[b] for b in range(3) if b != a]
             H = others[0] + others[1] if shared else xp.concat(others, axis=1)
-            images[a] = images[a] + pieces[a].transposed_times(H)[0]
+            images[a] = images[a] + blocks[a].transposed_times(H)[0]
     return Triple(*([sum(images)] * 3 if shared else images))
 
 
-def coordinates(features: FeatureMap, X: Any, basis: Any) -> Any:
+def coordinates(features: FeatureMap, X: Rows, basis: Any) -> Any:
     """Return B' psi(x) for all rows, in float64."""
     return features.evaluate(X, basis) * features.n_columns**-0.5
 
@@ -189,7 +191,7 @@ def solve(moments: Moments, seed: int, *, shared: bool) -> Mixture:
     return Mixture(weights, Triple(first, second, third), singular)
 
 
-def responsibilities(mixture: Mixture, Z: Any, view: int) -> Any:
+def responsibilities(mixture: Mixture, Z: Rows, view: int) -> Any:
     """Return g_h(x) with mean 1/weights_h in class h and mean zero in all others.
 
     Weighted by g_h of another view, rows of a view have the distribution of class h.

@@ -1,4 +1,4 @@
-"""A mixture that is told by three views of each row, without assuming any form of density."""
+"""A mixture learned from three views of each row, without assuming any form of density."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.arrays.random import stream
-from sksketch.kernel_methods.batching import stacked
+from sksketch.kernel_methods.batching import joined_rows
 from sksketch.kernel_methods.fitting import (
     KERNEL_CONSTRAINTS,
     as_column,
@@ -42,7 +42,7 @@ from sksketch.models.constraints import FLAG, check_value, number, one_of, whole
 from sksketch.models.parameters import seed_of
 from sksketch.state.persistence import State
 
-# Classes are predicted with the densities of so many kept rows.
+# Classes are predicted with the densities of this many kept rows.
 PREDICT_ROWS = 6000
 
 
@@ -64,7 +64,7 @@ class MultiviewMixture(Estimator):
         Random features of each view, made again when they are needed. With the lift their
         number hardly matters.
     landmarks : int, optional
-        Nystrom features of so many rows instead, better where rows have few columns.
+        Number of landmarks of Nystrom features, better where rows have few columns.
     same_conditionals : bool
         Whether the three views have the same density given the class, as repeated
         measurements have. Otherwise views may differ, and also in their columns.
@@ -208,7 +208,7 @@ class MultiviewMixture(Estimator):
             self._lifted = self._lift(views, mixture, bases, seed) if self.lift_rows else None
         return self
 
-    def density(self, X: Any, component: int | None = None, *, view: int = 1) -> Any:
+    def density(self, X: Rows, component: int | None = None, *, view: int = 1) -> Any:
         """Return the density of rows of one view, given the class, smoothed by the kernel.
 
         Parameters
@@ -322,7 +322,7 @@ class MultiviewMixture(Estimator):
         ]
         weights = [(found[1] + found[2]) / 2, (found[0] + found[2]) / 2, (found[0] + found[1]) / 2]
         if self.same_conditionals:
-            rows, weights = [stacked(rows)] * 3, [stacked(weights)] * 3
+            rows, weights = [joined_rows(rows)] * 3, [joined_rows(weights)] * 3
         lifted = []
         for f, X, w in zip(self.features_, rows, weights, strict=True):
             scale = self.density_bandwidth
@@ -337,7 +337,7 @@ class MultiviewMixture(Estimator):
         """Return what the values of features are uncertain by."""
         return 1.0 / math.sqrt(self.features_[view].n_columns)
 
-    def _kernel_means(self, rows: Any, view: int) -> tuple[Any, Any]:
+    def _kernel_means(self, rows: Rows, view: int) -> tuple[Any, Any]:
         """Return E[k(x, X) | h] for rows x and all classes h, and the kernel."""
         if self._lifted is not None:
             return self._lifted[view](rows), self._lifted[view].kernel

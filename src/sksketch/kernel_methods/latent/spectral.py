@@ -1,9 +1,9 @@
 """Spectral clustering without an affinity matrix: kernel PCA of rows weighted by their degree.
 
 With features psi, the affinity of rows is psi(x)'psi(y) and the degree of one is
-psi(x)'(sum of all psi). Features divided by the root of the degree have the normalised
+psi(x)'(sum of all psi). Features divided by the root of the degree have the normalized
 affinity for their Gram matrix, so their leading directions give its eigenvectors: those of
-the normalised cut (Ng, Jordan and Weiss 2001).
+the normalized cut (Ng, Jordan and Weiss 2001).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sksketch._typing import Rows
 from sksketch.arrays.namespace import like, namespace, to_numpy, zeros
 from sksketch.arrays.random import sampled
 from sksketch.kernel_methods.bandwidth import finite_distances, median_distance
@@ -21,7 +22,7 @@ from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.kernels import SHIFT_INVARIANT, canonical_name
 
 SAMPLE_ROWS = 1500
-# The neighbour whose distance is the local scale: this share of a cluster away, and at least
+# The neighbor whose distance is the local scale: this share of a cluster away, and at least
 # the seventh (Zelnik-Manor and Perona 2004).
 NEIGHBOUR_SHARE = 0.025
 LEAST_NEIGHBOUR = 7
@@ -31,10 +32,10 @@ DEGREE_FLOOR = 0.1
 BLOCK_BYTES = 1 << 25
 
 
-def local_scale(X: Any, n_clusters: int, kernel: str, seed: int) -> float:
-    """Return a bandwidth that connects a row to its neighbours, and not to other clusters.
+def local_scale(X: Rows, n_clusters: int, kernel: str, seed: int) -> float:
+    """Return a bandwidth that connects a row to its neighbors, and not to other clusters.
 
-    It is the median, over a sample of rows, of the distance to the neighbour whose rank is
+    It is the median, over a sample of rows, of the distance to the neighbor whose rank is
     2.5 % of the rows of a cluster of mean size, and at least 7; 1 for kernels that are no
     functions of a distance.
 
@@ -49,13 +50,13 @@ def local_scale(X: Any, n_clusters: int, kernel: str, seed: int) -> float:
     n = len(D)
     rank = max(LEAST_NEIGHBOUR, math.ceil(NEIGHBOUR_SHARE * n / n_clusters))
     away = D[:, min(rank, n - 1)]
-    # Equal rows are no neighbours; rounding makes them a little different.
+    # Equal rows are no neighbors; rounding makes them a little different.
     away = away[away > 1e-7 * D.max(initial=0.0)]
     return float(np.median(away)) if len(away) else median_distance(X, kernel, seed)
 
 
-def spectral_coefficients(features: FeatureMap, X: Any, n_clusters: int, seed: int) -> Any:
-    """Return a with Phi(x) a in the directions of the normalised affinity's eigenvectors.
+def spectral_coefficients(features: FeatureMap, X: Rows, n_clusters: int, seed: int) -> Any:
+    """Return a with Phi(x) a in the directions of the normalized affinity's eigenvectors.
 
     Two passes over the rows, in blocks: one for the sum of features, one for their weighted
     covariance, which has ``n_columns ** 2`` numbers.
@@ -79,8 +80,8 @@ def spectral_coefficients(features: FeatureMap, X: Any, n_clusters: int, seed: i
     return vectors[:, keep] / scale * M**-0.5
 
 
-def embedding(features: FeatureMap, coefficients: Any, X: Any) -> Any:
-    """Return rows as directions: of length one, or zero for those without neighbours."""
+def embedding(features: FeatureMap, coefficients: Any, X: Rows) -> Any:
+    """Return rows as directions: of length one, or zero for those without neighbors."""
     H = features.evaluate(X, coefficients)
     xp = namespace(H)
     lengths = xp.sqrt(xp.sum(H * H, axis=1))
@@ -93,13 +94,13 @@ def nearest(points: Any, centers: Any) -> Any:
     return xp.argmin(xp.sum(C * C, axis=1)[None, :] - 2.0 * (points @ C.T), axis=1)
 
 
-def _features(features: FeatureMap, X: Any) -> Any:
+def _features(features: FeatureMap, X: Rows) -> Any:
     F = features.transform(X)
     xp = namespace(F)
     return xp.astype(F, xp.float64, copy=False)
 
 
-def _blocks(X: Any, n_columns: int) -> Iterator[slice]:
+def _blocks(X: Rows, n_columns: int) -> Iterator[slice]:
     step = max(256, BLOCK_BYTES // (8 * n_columns))
     for start in range(0, X.shape[0], step):
         yield slice(start, min(start + step, X.shape[0]))

@@ -6,9 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import Tags
 from threadpoolctl import threadpool_limits
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import dtype_name, namespace, to_numpy
 from sksketch.arrays.random import sampled
 from sksketch.kernel_methods.feature_maps import load_features
@@ -25,9 +26,9 @@ from sksketch.models.parameters import seed_of
 from sksketch.models.tags import preserving_precision
 from sksketch.state.persistence import State
 
-# k-means sees at most so many embedded rows; the others join the nearest center.
+# k-means sees at most this many embedded rows; the others join the nearest center.
 KMEANS_ROWS = 20_000
-# Rows are labelled so many at a time.
+# Rows that are labelled at a time.
 BLOCK_ROWS = 1 << 15
 
 
@@ -36,7 +37,7 @@ class StreamingSpectralClustering(
 ):
     """Spectral clustering in memory that does not grow with the rows, with labels for new ones.
 
-    Kernel features divided by the root of their degree have the normalised affinity for their
+    Kernel features divided by the root of their degree have the normalized affinity for their
     Gram matrix. Their leading ``n_clusters`` directions, found in two passes over the rows,
     embed any row; k-means clusters the embedded rows, scaled to length one.
 
@@ -47,11 +48,11 @@ class StreamingSpectralClustering(
     kernel : str
         A kernel of `RandomFeatures`.
     bandwidth : float, "local" or "median"
-        Rows are divided by it. "local" is the median distance to a near neighbour in a sample
+        Rows are divided by it. "local" is the median distance to a near neighbor in a sample
         of 1500 rows: the one whose rank is 2.5 % of the rows of a cluster of mean size, and at
         least 7. The median distance between rows is too wide for clusters that are no balls.
     landmarks : int, array of shape (n_landmarks, n_features) or None
-        Nystrom features of so many random rows, or of these. None takes random features.
+        Number of landmarks of Nystrom features, or the landmarks. None takes random features.
     n_random_features : int
         Random features where ``landmarks`` is None. They need a clear gap in the spectrum of
         the affinity, above 10/sqrt(n_random_features), and a bandwidth that leaves one; prefer
@@ -85,7 +86,7 @@ class StreamingSpectralClustering(
     Notes
     -----
     Xie, Liang and Song (2015) cluster by plain kernel PCA, which fails on two circles: only
-    features weighted by their degree lead to the normalised cut. Degrees are floored at 10 %
+    features weighted by their degree lead to the normalized cut. Degrees are floored at 10 %
     of their median, so that single rows far from all others do not take a direction.
 
     ``fit`` reads the rows in blocks and leaves memory maps on disk; there is no
@@ -178,7 +179,7 @@ class StreamingSpectralClustering(
         Returns
         -------
         array of shape (n_samples, n_clusters)
-            Rows of length one; zeros for a row without any neighbours among the landmarks.
+            Rows of length one; zeros for a row without any neighbors among the landmarks.
         """
         rows = self._known(X)
         points = self._embedding(rows)
@@ -198,10 +199,10 @@ class StreamingSpectralClustering(
         self._require_fitted()
         return kernel_rows(self, X, reset=False)
 
-    def _embedding(self, rows: Any) -> Any:
+    def _embedding(self, rows: Rows) -> Any:
         return embedding(self.features_, self.coefficients_, rows)
 
-    def _labels(self, rows: Any) -> Any:
+    def _labels(self, rows: Rows) -> Any:
         xp = namespace(rows)
         found = [
             nearest(self._embedding(rows[start : start + BLOCK_ROWS]), self.cluster_centers_)
@@ -209,7 +210,7 @@ class StreamingSpectralClustering(
         ]
         return xp.concat(found)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
     def _learned(self, state: State) -> State:

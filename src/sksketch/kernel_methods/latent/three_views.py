@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sksketch._typing import Rows
 from sksketch.kernel_methods.feature_maps import load_features
 from sksketch.kernel_methods.fitting import further_rows
 from sksketch.kernel_methods.latent.density import WeightedDensity
@@ -14,7 +15,7 @@ from sksketch.state.persistence import State
 
 
 def checked_triple(
-    first: Any, others: tuple[Any, ...], n_features: tuple[int, ...] | None, shared: bool
+    first: Rows, others: tuple[Any, ...], n_features: tuple[int, ...] | None, shared: bool
 ) -> Triple:
     """Return three views with one row for each triple; the first has been checked already.
 
@@ -34,7 +35,7 @@ def checked_triple(
     return Triple(*views)
 
 
-def checked_view(X: Any, name: str, n_features: int | None, shared: bool) -> Any:
+def checked_view(X: Rows, name: str, n_features: int | None, shared: bool) -> Any:
     """Return checked rows of a view."""
     rows = further_rows(X, name)
     if n_features is not None and rows.shape[1] != n_features:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.namespace import to_numpy
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.pairs.pair_estimator import PairEstimator
@@ -75,7 +75,7 @@ class StreamingKernelCCA(PairEstimator):
     Notes
     -----
     Xie, Liang and Song (2015). In print the eigenvalue of the problem with diagonal blocks is
-    1 + sigma^2; it is 1 + rho. Their only regulariser is to stop early; ours is the ridge.
+    1 + sigma^2; it is 1 + rho. Their only regularizer is to stop early; ours is the ridge.
     """
 
     kind = "streaming-kernel-cca"
@@ -93,7 +93,7 @@ class StreamingKernelCCA(PairEstimator):
         kernel_params: dict[str, Any] | None = None,
         n_random_features: int = 4096,
         ridge: float | str = "auto",
-        landmarks: Any = None,
+        landmarks: Rows | None = None,
         solver: str = "auto",
         step: str = "preconditioned",
         n_steps: int = 300,
@@ -136,7 +136,7 @@ class StreamingKernelCCA(PairEstimator):
         """Canonical correlations on the rows learned from, largest first."""
         return self._functions().strengths
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: RowsLike, y: RowsLike) -> float:
         """Return the total correlation of paired columns on rows, such as held-out ones.
 
         Parameters
@@ -150,7 +150,7 @@ class StreamingKernelCCA(PairEstimator):
         """
         return self.total_correlation(X, y)
 
-    def total_correlation(self, X: Any, y: Any, *, rotate: bool = False) -> float:
+    def total_correlation(self, X: RowsLike, y: RowsLike, *, rotate: bool = False) -> float:
         """Return the sum of correlations between the components of both views.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.pairs.pair_estimator import PairEstimator
 from sksketch.kernel_methods.pairs.pair_solvers import ExactPairs, SteppedPairs
@@ -28,7 +28,7 @@ class StreamingKernelSVD(PairEstimator):
     n_random_features : int
         Random features of each view.
     center : bool
-        Whether features are centred: False is the operator of the paper, True the
+        Whether features are centered: False is the operator of the paper, True the
         cross-covariance.
     landmarks : int, array or a tuple of two, optional
         Use the features of landmarks of each view instead of random ones.
@@ -80,7 +80,7 @@ class StreamingKernelSVD(PairEstimator):
         kernel_params: dict[str, Any] | None = None,
         n_random_features: int = 4096,
         center: bool = False,
-        landmarks: Any = None,
+        landmarks: Rows | None = None,
         solver: str = "auto",
         n_steps: int = 300,
         batch_size: int = 1024,

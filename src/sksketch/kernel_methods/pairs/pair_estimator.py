@@ -1,4 +1,4 @@
-"""What kernel CCA and kernel SVD share: two views in, two sets of components out."""
+"""Base of kernel CCA and kernel SVD: two views in, two sets of components out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_consistent_length
 
-from sksketch._typing import Array, PathLike
+from sksketch._typing import Array, PathLike, RowsLike
 from sksketch.arrays.namespace import like, on_device
 from sksketch.arrays.random import stream
 from sksketch.exceptions import NotMergeableError
@@ -26,7 +26,14 @@ from sksketch.kernel_methods.fitting import (
 from sksketch.kernel_methods.kernels import check_domain
 from sksketch.kernel_methods.pairs.pair_moments import PairedFunctions
 from sksketch.kernel_methods.pairs.pair_solvers import PILOT_ROWS, SOLVERS, FinishedPairs
-from sksketch.kernel_methods.piloted import EMBEDDED_ROWS, NOT_YET, Found, PilotedLearner, Planned
+from sksketch.kernel_methods.piloted import (
+    EMBEDDED_ROWS,
+    NOT_YET,
+    Found,
+    PilotedLearner,
+    Planned,
+    Views,
+)
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import (
     FLAG,
@@ -48,9 +55,10 @@ SAMPLE_ROWS = 10_000
 def _both(*allowed: Constraint) -> tuple[Constraint, ...]:
     """Allow what each view may have, for both or as a pair."""
 
-    def accepts(value: Any) -> bool:
-        pair = isinstance(value, tuple | list) and len(value) == 2
-        return pair and all(any(one.accepts(part) for one in allowed) for part in value)
+    def accepts(value: object) -> bool:
+        if not isinstance(value, tuple | list) or len(value) != 2:
+            return False
+        return all(any(one.accepts(part) for one in allowed) for part in value)
 
     return *allowed, Constraint("a tuple of two such", accepts)
 
@@ -78,7 +86,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     # Rows
 
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+    def _checked(self, X: Any, y: Any, *, reset: bool) -> Views:
         """Return checked rows of both views."""
         rows = kernel_rows(self, X, reset=reset)
         others = self._checked_other(y, reset=reset)
@@ -128,7 +136,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
             self.embedding_sample_ = piloted.embedding_of(f(rows[some]), g(others[some]))
         return self
 
-    def _start(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _start(self, X: Any, y: Any) -> Views:
         """Begin with nothing learned; return checked rows."""
         self._check_params()
         rows = self._checked(X, y, reset=True)
@@ -140,7 +148,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
     def _sample(self, n_rows: int) -> Array:
         return np.sort(stream(self._learner.seed, "sample").permutation(n_rows)[:SAMPLE_ROWS])
 
-    def _solved(self, views: tuple[Any, ...]) -> Planned:
+    def _solved(self, views: Views) -> Planned:
         """Solve for rows that are all there are."""
         rows, others = views
         n_rows = rows.shape[0]
@@ -151,7 +159,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         chosen.solver.fit(rows, others, order, self.n_steps, self._sample(n_rows))
         return chosen
 
-    def _chosen(self, pilot: tuple[Any, ...], n_rows: int | None = None) -> Planned:
+    def _chosen(self, pilot: Views, n_rows: int | None = None) -> Planned:
         """Choose features and solver by pilot rows; of ``n_rows`` in all, where that is known."""
         params = self.get_params(deep=False)
         bandwidths, landmarks = (
@@ -178,7 +186,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         return Planned(self._new_solver(x, y, exact, n_rows), f"{how}; {why}")
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Go on learning from one more block of pairs, of any size.
+        """Learn from one more block of pairs, of any size.
 
         The first 4000 pairs are the pilot. With ``solver="sgd"`` later ones make a step
         whenever there are ``batch_size`` of them.
@@ -229,7 +237,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     @property
     def plan_(self) -> str:
-        """What was chosen, and why."""
+        """One sentence: the solver that was chosen, and why."""
         return self._found().plan
 
     @property
@@ -263,7 +271,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         others = self._checked_other(y, reset=False)
         return scores, g(others)
 
-    def fit_transform(self, X: Any, y: Any) -> Any:
+    def fit_transform(self, X: RowsLike, y: RowsLike) -> Any:
         """Learn from all pairs and return the components of both views."""
         return self.fit(X, y).transform(X, y)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import like, namespace, solve_triangular, to_numpy, zeros
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import block_krylov
@@ -35,7 +35,7 @@ class PairMoments:
         self.between = zeros(sizes, device)
         self.squares = [zeros((s, s), device) for s in sizes] if within else []
 
-    def add(self, X: Any, Y: Any) -> None:
+    def add(self, X: Rows, Y: Rows) -> None:
         """Take more pairs of rows."""
         xp = namespace(X)
         self.between = like(self.between, X)

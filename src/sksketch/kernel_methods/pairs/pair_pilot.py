@@ -1,4 +1,4 @@
-"""Where the steps for two views start: small dense problems on pilot rows."""
+"""Starts of the steps for two views: small dense problems on pilot rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sksketch._typing import Rows
 from sksketch.arrays.namespace import dtype_name, like, namespace, to_numpy, zeros
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import block_krylov
@@ -16,8 +17,8 @@ from sksketch.kernel_methods.pairs.pair_moments import leading_pairs
 PILOT_RIDGE = 0.03
 
 
-def whole_features(features: FeatureMap, X: Any, center: bool) -> tuple[Any, Any]:
-    """Return all features of some rows, scaled, centred if asked for, and the raw means."""
+def whole_features(features: FeatureMap, X: Rows, center: bool) -> tuple[Any, Any]:
+    """Return all features of some rows, scaled, centered if asked for, and the raw means."""
     F = features.transform(X)
     xp = namespace(F)
     means = xp.mean(xp.astype(F, xp.float64, copy=False), axis=0) * float(center)
@@ -34,7 +35,7 @@ class Preconditioner(NamedTuple):
 
     @classmethod
     def of(cls, F: Any, n_directions: int) -> Preconditioner:
-        """Return that of centred features F, through the products of their rows."""
+        """Return that of centered features F, through the products of their rows."""
         n = F.shape[0]
         q = max(1, min(n_directions, n // 2, F.shape[1] - 1))
         start = stream(0, "directions").standard_normal((n, min(q + 16, n)))
@@ -88,7 +89,7 @@ def pilot_svd(features: list[Any], rank: int) -> tuple[list[Any], Any]:
 
 
 def _shaped(W: Any, rank: int) -> Any:
-    """Return exactly so many columns in float64."""
+    """Return exactly ``n_columns`` columns in float64."""
     xp = namespace(W)
     W = xp.astype(W[:, :rank], xp.float64, copy=False)
     missing = rank - W.shape[1]

@@ -9,15 +9,15 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.namespace import like, on_device, to_numpy
 from sksketch.exceptions import NotMergeableError, Option
-from sksketch.kernel_methods.batching import Waiting
+from sksketch.kernel_methods.batching import BatchQueue
 from sksketch.kernel_methods.expansions import Functions
 from sksketch.kernel_methods.feature_maps import FeatureMap, load_features
 from sksketch.kernel_methods.pairs.pair_moments import PairedFunctions, PairMoments
 from sksketch.kernel_methods.pairs.paired_steps import PairedSteps
 from sksketch.state.persistence import State
 
-CHUNK_ROWS = 4096
-# So much of the mean variance, divided by the rows, is the ridge that is taken by itself.
+BATCH_ROWS = 4096
+# Share of the mean variance that, divided by the rows, is the default ridge.
 AUTO_RIDGE = 0.06
 
 
@@ -39,8 +39,8 @@ class ExactPairs:
         if self.moments is None:
             device = X if on_device(X) else np.empty(0)
             self.moments = PairMoments(*self.features, device, within=self.task == "cca")
-        for first in range(0, X.shape[0], CHUNK_ROWS):
-            part = slice(first, first + CHUNK_ROWS)
+        for first in range(0, X.shape[0], BATCH_ROWS):
+            part = slice(first, first + BATCH_ROWS)
             self.moments.add(X[part], Y[part])
 
     begin = learn
@@ -101,7 +101,7 @@ class SteppedPairs:
         self.learner = learner
         self.features = learner.features
         self.batch_size = batch_size
-        self._waiting = Waiting()
+        self._waiting = BatchQueue()
 
     def begin(self, X: Any, Y: Any) -> None:
         """Start from the first pairs."""
@@ -114,7 +114,7 @@ class SteppedPairs:
             self.learner.learn(*self._waiting.take(self.batch_size))
 
     def fit(self, X: Any, Y: Any, order: Array, n_steps: int, sample: Array) -> None:
-        """Make so many steps, over all pairs in an order, from the start again at its end."""
+        """Make ``n_steps`` steps, over all pairs in an order, from the start again at its end."""
         pilot = like(np.sort(order[:PILOT_ROWS]), X)
         self.learner.begin(X[pilot], Y[pilot])
         batch = min(self.batch_size, len(order))
@@ -141,7 +141,7 @@ class SteppedPairs:
     def merge(self, other: Any) -> None:
         """Refuse: steps depend on all rows before them."""
         raise NotMergeableError(
-            "steps depend on all rows before them and can not be merged; use ",
+            "steps depend on all rows before them and cannot be merged; use ",
             Option("solver", "exact"),
         )
 
@@ -159,7 +159,7 @@ class SteppedPairs:
         x, y = (load_features(state.inner(name)) for name in "xy")
         learner = PairedSteps.from_state(state.inner("learner"), x, y)
         solver = cls(learner, state.count("batch_size"))
-        solver._waiting = Waiting.of(state.behind("waiting."))
+        solver._waiting = BatchQueue.of(state.behind("waiting."))
         return solver
 
 
@@ -222,7 +222,7 @@ SOLVERS: dict[str, Any] = {kind.name: kind for kind in (ExactPairs, SteppedPairs
 
 
 def same_features(a: FeatureMap, b: FeatureMap) -> bool:
-    """Say whether two maps give the same columns."""
+    """Return whether two maps give the same columns."""
     mine, theirs = a.state(), b.state()
     if mine.kind != theirs.kind or mine.meta != theirs.meta:
         return False

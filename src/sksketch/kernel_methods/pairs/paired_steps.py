@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import finite, like, namespace, to_numpy
 from sksketch.arrays.subspace import orthonormal
 from sksketch.kernel_methods.expansions import Functions
-from sksketch.kernel_methods.feature_blocks import Pieces
+from sksketch.kernel_methods.feature_blocks import FeatureBlocks
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.pairs.pair_moments import (
     PairedFunctions,
@@ -53,22 +53,22 @@ class View:
         self.n_seen = n_seen
         self.center = center
 
-    def values(self, X: Any) -> tuple[Any, Pieces]:
+    def values(self, X: Rows) -> tuple[Any, FeatureBlocks]:
         """Return the functions on rows in float64, and the features behind them."""
         # The rows may be on another device than those before.
         self.coefficients, self.means = like(self.coefficients, X), like(self.means, X)
-        pieces = Pieces(self.features, X, 0, self.coefficients.shape[0])
-        return pieces.times(self.coefficients) - self.means @ self.coefficients, pieces
+        blocks = FeatureBlocks(self.features, X, 0, self.coefficients.shape[0])
+        return blocks.times(self.coefficients) - self.means @ self.coefficients, blocks
 
     def length(self) -> float:
         """Return the squared lengths of all functions, in all."""
         a = self.coefficients
         return float(namespace(a).sum(a * a)) * float(a.shape[0])
 
-    def gradient(self, pieces: Pieces, target: Any) -> Any:
+    def gradient(self, blocks: FeatureBlocks, target: Any) -> Any:
         """Return the mean of (Phi(x) - means)' target over rows and features; follow the means."""
         n = target.shape[0]
-        G, sums = pieces.transposed_times(target)
+        G, sums = blocks.transposed_times(target)
         if self.center:
             G = G - self.means[:, None] * namespace(G).sum(target, axis=0)[None, :]
             self.n_seen += n
@@ -86,7 +86,7 @@ class PairedSteps:
     task : str
         "cca" or "svd".
     center : bool
-        Whether features are centred; "cca" needs it.
+        Whether features are centered; "cca" needs it.
     ridge : float
         Penalty of "cca".
     step : str
@@ -153,7 +153,7 @@ class PairedSteps:
 
     def learn(self, X: Any, Y: Any, share: float = 1.0) -> None:
         """Make one step with a batch of pairs; ``share`` of it, if the batch is short."""
-        (u, x_pieces), (v, y_pieces) = (
+        (u, x_blocks), (v, y_blocks) = (
             view.values(Z) for view, Z in zip(self.views, (X, Y), strict=True)
         )
         n = X.shape[0]
@@ -163,15 +163,15 @@ class PairedSteps:
         W = cross + cross.T
         first, decay = self._theta
         eta = first / (1.0 + decay * self.n_steps) * share * self._damping
-        for i, (own, other, pieces) in enumerate(((u, v, x_pieces), (v, u, y_pieces))):
+        for i, (own, other, blocks) in enumerate(((u, v, x_blocks), (v, u, y_blocks))):
             view = self.views[i]
             a = view.coefficients
             if self.task == "cca":
-                G = view.gradient(pieces, other - own @ W) - self.ridge * (a @ W)
+                G = view.gradient(blocks, other - own @ W) - self.ridge * (a @ W)
                 if self._preconditioners:
                     G = self._preconditioners[i].apply(G, self.ridge)
             else:
-                G = view.gradient(pieces, other) - a @ W
+                G = view.gradient(blocks, other) - a @ W
             view.coefficients = a + eta * G
         self.n_steps += 1
         self.n_rows_seen += n
@@ -228,7 +228,7 @@ class PairedSteps:
         return PairedFunctions(s, *sides)
 
     def copy(self) -> PairedSteps:
-        """Return another one that goes on from here."""
+        """Return a copy that continues from here."""
         other = copy.copy(self)
         other.views = [copy.copy(view) for view in self.views]
         return other

@@ -11,7 +11,7 @@ from sksketch._typing import Array
 from sksketch.arrays.namespace import like, on_device
 from sksketch.decomposition.spectrum import read_spectrum
 from sksketch.exceptions import NotMergeableError, Option
-from sksketch.kernel_methods.batching import Waiting
+from sksketch.kernel_methods.batching import BatchQueue
 from sksketch.kernel_methods.expansions import Functions
 from sksketch.kernel_methods.feature_maps import FeatureMap, load_features
 from sksketch.kernel_methods.pairs.pair_solvers import same_features
@@ -29,7 +29,7 @@ from sksketch.sketches import (
 from sksketch.sketches.planning import exact_or_sketch
 from sksketch.state.persistence import State
 
-CHUNK_ROWS = 8192
+BATCH_ROWS = 8192
 
 
 class SketchedComponents:
@@ -73,7 +73,7 @@ class SketchedComponents:
         """Learn from rows, unless all have come before."""
         if self._complete:
             return
-        for part in chunks(rows):
+        for part in batches(rows):
             self.sketch.update(self.features.transform(part))
 
     def fit(self, rows: Any, pilot: Any, order: Array, n_passes: int, sample: Any) -> None:
@@ -132,7 +132,7 @@ class SteppedComponents:
         self.learner = learner
         self.features = learner.features
         self.batch_size = batch_size
-        self._waiting = Waiting()
+        self._waiting = BatchQueue()
         self._passes: KrylovPasses | None = None
 
     def begin(self, pilot: Any) -> None:
@@ -161,7 +161,7 @@ class SteppedComponents:
         if n_passes:
             passes = self.learner.passes()
             for number in range(n_passes):
-                for part in chunks(rows):
+                for part in batches(rows):
                     passes.add(part)
                 if number + 1 < n_passes:
                     passes.end_pass()
@@ -169,10 +169,10 @@ class SteppedComponents:
         self.learner.measure(sample)
 
     def end_pass(self) -> None:
-        """All rows have come: go on to the next pass of the polish."""
+        """All rows have come: begin the next pass of the polish."""
         if self._passes is None:
             self.learner = self._settled()
-            self._waiting = Waiting()
+            self._waiting = BatchQueue()
             self._passes = self.learner.passes()
         else:
             self._passes.end_pass()
@@ -199,7 +199,7 @@ class SteppedComponents:
     def merge(self, other: Any) -> None:
         """Refuse: steps depend on all rows before them."""
         raise NotMergeableError(
-            "steps depend on all rows before them and can not be merged; use ",
+            "steps depend on all rows before them and cannot be merged; use ",
             Option("solver", "sketch"),
         )
 
@@ -218,7 +218,7 @@ class SteppedComponents:
         features = load_features(state.inner("features"))
         learner = DoublyStochasticPCA.from_state(state.inner("learner"), features)
         solver = cls(learner, state.count("batch_size"))
-        solver._waiting = Waiting.of(state.behind("waiting."))
+        solver._waiting = BatchQueue.of(state.behind("waiting."))
         if passes := state.behind("passes."):
             solver._passes = KrylovPasses.of(features, passes, learner.center)
         return solver
@@ -234,7 +234,7 @@ def certificate_of(chosen: Planned | None) -> Certificate:
     return chosen.solver.sketch.certificate()
 
 
-def chunks(rows: Any) -> Iterator[Any]:
-    """Yield rows in pieces of `CHUNK_ROWS`."""
-    for first in range(0, rows.shape[0], CHUNK_ROWS):
-        yield rows[first : first + CHUNK_ROWS]
+def batches(rows: Any) -> Iterator[Any]:
+    """Yield rows in batches of `BATCH_ROWS`."""
+    for first in range(0, rows.shape[0], BATCH_ROWS):
+        yield rows[first : first + BATCH_ROWS]

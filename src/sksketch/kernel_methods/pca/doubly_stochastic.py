@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from sksketch._typing import Rows
 from sksketch.arrays.namespace import finite, like, namespace, to_numpy, zeros
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import block_krylov, inverse_square_root
 from sksketch.kernel_methods.expansions import Functions, kernel_ritz, ritz_rotation
-from sksketch.kernel_methods.feature_blocks import Pieces
+from sksketch.kernel_methods.feature_blocks import FeatureBlocks
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.pca.krylov_passes import KrylovPasses
 from sksketch.state.persistence import State
@@ -42,13 +43,13 @@ class DoublyStochasticPCA:
     feature_batch : int
         Features that a step adds while there are new ones.
     center : bool
-        Whether features are centred, by means over all rows seen.
+        Whether features are centered, by means over all rows seen.
     step : str
         "matrix" divides by the running mean square of the functions and needs no size;
         "scalar" is the step of the paper, its size taken from the pilot.
     order : str
         "rotate" finds a subspace, rotated at the end; "gha" finds one function after the
-        other (the generalised Hebbian algorithm), with scalar steps.
+        other (the generalized Hebbian algorithm), with scalar steps.
     """
 
     kind = "doubly-stochastic-pca"
@@ -115,7 +116,7 @@ class DoublyStochasticPCA:
 
     def learn(self, X: Any, share: float = 1.0) -> None:
         """Make one step with a batch of rows; ``share`` of it, if the batch is short."""
-        H, pieces = self._values(X)
+        H, blocks = self._values(X)
         rho = max(1.0 / (self.n_steps + 2), MEMORY) * share
         few = slice(0, RITZ_ROWS)
         P, Q = self._ritz(H[few], X[few])
@@ -128,20 +129,20 @@ class DoublyStochasticPCA:
         if n_columns < self.features.n_columns:
             self._grow(X, H, drive)
         else:
-            self._revisit(X, H, drive, pieces)
+            self._revisit(X, H, drive, blocks)
         self.n_steps += 1
         self.n_rows_seen += X.shape[0]
         if self.n_steps % CHECK_EVERY == 0:
             self._check()
 
-    def _values(self, X: Any) -> tuple[Any, Pieces]:
+    def _values(self, X: Rows) -> tuple[Any, FeatureBlocks]:
         """Return the functions on rows, and the features that they were computed from."""
         # The rows may be on another device than those before.
         self.coefficients, self.means, self.counts = (
             like(part, X) for part in (self.coefficients, self.means, self.counts)
         )
-        pieces = Pieces(self.features, X, 0, self.coefficients.shape[0])
-        return pieces.times(self.coefficients) - self.means @ self.coefficients, pieces
+        blocks = FeatureBlocks(self.features, X, 0, self.coefficients.shape[0])
+        return blocks.times(self.coefficients) - self.means @ self.coefficients, blocks
 
     def _step_matrices(self, C: Any, share: float) -> tuple[Any, Any]:
         """Return what the coefficients are multiplied with, and what the gradient is."""
@@ -155,11 +156,11 @@ class DoublyStochasticPCA:
         eta = first / (1.0 + decay * self.n_steps) * share * self._damping
         return np.eye(k) - eta * (np.triu(C) if self.order == "gha" else C), eta * np.eye(k)
 
-    def _grow(self, X: Any, H: Any, drive: Any) -> None:
+    def _grow(self, X: Rows, H: Rows, drive: Rows) -> None:
         """Give the next features their first coefficients."""
         xp, start = namespace(X), self.coefficients.shape[0]
         stop = self._whole(start + self.feature_batch)
-        gradient, sums = Pieces(self.features, X, start, stop).transposed_times(H)
+        gradient, sums = FeatureBlocks(self.features, X, start, stop).transposed_times(H)
         means = sums / X.shape[0] if self.center else 0.0 * sums
         gradient = gradient - means[:, None] * xp.sum(H, axis=0)[None, :]
         gradient = gradient / (X.shape[0] * (stop - start))
@@ -167,10 +168,10 @@ class DoublyStochasticPCA:
         self.means = xp.concat([self.means, means])
         self.counts = xp.concat([self.counts, 0.0 * means + X.shape[0]])
 
-    def _revisit(self, X: Any, H: Any, drive: Any, pieces: Pieces) -> None:
+    def _revisit(self, X: Any, H: Any, drive: Any, blocks: FeatureBlocks) -> None:
         """Move the coefficients of all features."""
         xp, n = namespace(X), X.shape[0]
-        gradient, sums = pieces.transposed_times(H)
+        gradient, sums = blocks.transposed_times(H)
         if self.center:
             gradient = gradient - self.means[:, None] * xp.sum(H, axis=0)[None, :]
             self.counts = self.counts + n
@@ -192,7 +193,7 @@ class DoublyStochasticPCA:
                 )
             return
         if self.step == "matrix":
-            self._renormalise()
+            self._renormalize()
         self._good = self._snapshot()
 
     def _overgrown(self) -> bool:
@@ -202,7 +203,7 @@ class DoublyStochasticPCA:
         trace = float(np.trace(self._P))
         return length > 1e3 * self.n_components or trace > 1e2 * self._pilot_trace
 
-    def _renormalise(self) -> None:
+    def _renormalize(self) -> None:
         """Bring the functions back to lengths of one if they left [1/4, 4] squared.
 
         If they span eigenfunctions, their inner products are P Q^-1 P, whatever the noise.
@@ -231,7 +232,7 @@ class DoublyStochasticPCA:
         return KrylovPasses(self.features, self.coefficients, self.center)
 
     def take(self, passes: KrylovPasses) -> None:
-        """Go on from what passes over all rows have found."""
+        """Continue from what passes over all rows have found."""
         values, vectors = passes.result()
         n_columns, found = vectors.shape
         missing = zeros((n_columns, self.n_components - found), vectors)
@@ -243,14 +244,14 @@ class DoublyStochasticPCA:
             self.means, self.counts = passes.means, 0.0 * self.counts + passes.n_rows
 
     def copy(self) -> DoublyStochasticPCA:
-        """Return another one that goes on from here."""
+        """Return a copy that continues from here."""
         return copy.copy(self)
 
     def measure(self, X: Any) -> None:
         """Take the Ritz values from these rows instead of those on the way."""
         self._P, self._Q = self._ritz(self._values(X)[0], X)
 
-    def _ritz(self, H: Any, X: Any) -> tuple[Any, Any]:
+    def _ritz(self, H: Rows, X: Rows) -> tuple[Any, Any]:
         return kernel_ritz(H, X, self.features.kernel, self.center)
 
     # Answers

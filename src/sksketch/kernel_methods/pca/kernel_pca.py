@@ -6,16 +6,17 @@ import copy
 from typing import Any, Self
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.exceptions import NotMergeableError, Option
 from sksketch.kernel_methods import piloted
 from sksketch.kernel_methods.expansions import Functions
 from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, kernel_rows
 from sksketch.kernel_methods.pca.component_solvers import SOLVERS, certificate_of
-from sksketch.kernel_methods.pca.pre_image import WayBack
+from sksketch.kernel_methods.pca.pre_image import PreImage
 from sksketch.kernel_methods.pca.solving import PILOT_ROWS, chosen_solver, sample_of, solved
-from sksketch.kernel_methods.piloted import EMBEDDED_ROWS, NOT_YET, Found, PilotedLearner, Planned
+from sksketch.kernel_methods.piloted import Found, PilotedLearner, Planned, Views
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import FLAG, NOTHING, one_of, whole
 from sksketch.models.parameters import seed_of
@@ -49,7 +50,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         features and landmarks on pilot rows, takes the ones that keep more of the exact
         components, and says so in ``plan_``.
     center : bool
-        Whether features are centred, as in scikit-learn's ``KernelPCA``.
+        Whether features are centered, as in scikit-learn's ``KernelPCA``.
     batch_size : int
         Rows of a step.
     feature_batch : int
@@ -59,7 +60,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         the paper, its size taken from the pilot.
     order : {"rotate", "gha"}
         "rotate" finds the subspace and rotates it to eigenfunctions at the end; "gha" finds
-        one after the other, as the generalised Hebbian algorithm.
+        one after the other, as the generalized Hebbian algorithm.
     polish : int, optional
         Passes of block Krylov after the steps; by default 2 in `fit`, none in a stream. A
         stream needs a source that can be read again.
@@ -122,7 +123,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
     }
     pilot_rows = PILOT_ROWS
     _learner: PilotedLearner
-    _inverse: WayBack | None
+    _inverse: PreImage | None
     _n_passes_done: int
 
     def __init__(
@@ -133,7 +134,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         bandwidth: float | str = "median",
         kernel_params: dict[str, Any] | None = None,
         n_random_features: int = 4096,
-        landmarks: Any = None,
+        landmarks: Rows | None = None,
         solver: str = "auto",
         center: bool = True,
         batch_size: int = 1024,
@@ -183,9 +184,11 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
             rows = self._start(X)
             self._learner = self._learner.with_solver(self._solved((rows,)), rows.shape[0])
             sample, functions = sample_of(rows, self._learner.seed), self._functions()
-            self.embedding_sample_ = piloted.embedding_of(functions(sample[:EMBEDDED_ROWS]))
+            self.embedding_sample_ = piloted.embedding_of(
+                functions(sample[: piloted.EMBEDDED_ROWS])
+            )
             if self.fit_inverse_transform:
-                self._inverse = WayBack.learned(functions(sample), sample)
+                self._inverse = PreImage.learned(functions(sample), sample)
         return self
 
     def _start(self, X: Any) -> Any:
@@ -193,19 +196,18 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         self._check_params()
         rows = kernel_rows(self, X, reset=True)
         self._learner = PilotedLearner(self.pilot_rows, seed_of(self.random_state))
-        self._inverse, self._n_passes_done = None, 0
+        self._inverse, self._n_passes_done, self._answers = None, 0, {}
         self.__dict__.pop("embedding_sample_", None)
-        self._answers = {}
         return rows
 
-    def _solved(self, views: tuple[Any, ...]) -> Planned:
+    def _solved(self, views: Views) -> Planned:
         return solved(self.get_params(deep=False), views[0], self._learner)
 
-    def _chosen(self, pilot: tuple[Any, ...]) -> Planned:
+    def _chosen(self, pilot: Views) -> Planned:
         return chosen_solver(self.get_params(deep=False), pilot[0], self._learner.seed)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Go on learning from one more block of rows, of any size.
+        """Learn from one more block of rows, of any size.
 
         The first 2000 rows are the pilot. Later ones make a step whenever there are
         ``batch_size`` of them, so that it does not matter how the rows are cut into blocks.
@@ -238,10 +240,8 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
 
     def _absorb(self, other: Self) -> None:
         if not hasattr(self, "_learner"):
-            raise NotMergeableError(NOT_YET.format(self.pilot_rows))
+            raise NotMergeableError(piloted.NOT_YET.format(self.pilot_rows))
         self._learner.merge(other._learner)
-
-    # Parts of the rows, learned apart
 
     def shard_template(self) -> Self:
         """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""
@@ -249,13 +249,13 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         if self.solver != "sketch":
             raise NotMergeableError(
                 Option("solver", self.solver),
-                " makes or may choose steps that depend on all rows before them, so parts can not "
+                " makes or may choose steps that depend on all rows before them, so parts cannot "
                 "be merged; pass ",
                 Option("solver", "sketch"),
             )
         return type(self)(**self.get_params(deep=False))
 
-    def take_pilot(self, rows: Any) -> None:
+    def take_pilot(self, rows: Rows) -> None:
         """Choose the features by some rows, as all parts must have the same."""
         pilot = self._start(rows)
         self._learner = self._learner.with_solver(self._chosen((pilot,)))
@@ -278,12 +278,9 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
 
     def end_pass(self, number: int) -> None:
         """Begin another pass: all rows have come ``number`` times."""
-        chosen = self._learner.chosen
-        if number > self._n_passes_done and chosen is not None:
+        if number > self._n_passes_done and (chosen := self._learner.chosen) is not None:
             chosen.solver.end_pass()
             self._n_passes_done = number
-
-    # Answers
 
     def _found(self) -> Found:
         """Return what the solver has found, computed once after each update."""
@@ -307,7 +304,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
 
     @property
     def plan_(self) -> str:
-        """What was chosen, and why."""
+        """One sentence: the solver that was chosen, and why."""
         return self._found().plan
 
     @property
@@ -328,7 +325,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
 
     @property
     def certificate_(self) -> Certificate:
-        """What is certain about the covariance of the features; with ``solver="sketch"``."""
+        """Certificate of the covariance of the features; with ``solver="sketch"``."""
         certificate: Certificate = self._once(
             "certificate_", lambda: certificate_of(self._learner.chosen)
         )
@@ -353,21 +350,21 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         functions = self._functions()
         if is_dask(X):
             return lazily(self, "transform", X)
-        rows = kernel_rows(self, X, reset=False)
-        return functions(rows)
+        return functions(kernel_rows(self, X, reset=False))
 
     def keep_embedding(self, *views: Any) -> Self:
         """Keep the components of the first 400 of some rows, for the pictures of a report.
 
         `fit` does so by itself; after a stream the rows have gone.
         """
-        self.embedding_sample_ = piloted.embedding_of(self.transform(views[0][:EMBEDDED_ROWS]))
+        scores = self.transform(views[0][: piloted.EMBEDDED_ROWS])
+        self.embedding_sample_ = piloted.embedding_of(scores)
         return self
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: RowsLike) -> Any:
         """Return rows that have about these components, by the linear map learned in `fit`.
 
         Parameters
@@ -398,4 +395,4 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         if sample := piloted.stored_embedding(state):
             self.embedding_sample_ = sample
         inverse = state.behind("inverse.")
-        self._inverse = WayBack(**inverse) if inverse else None
+        self._inverse = PreImage(**inverse) if inverse else None

@@ -1,4 +1,4 @@
-"""Which features suit the rows: random ones, or those of landmarks."""
+"""The choice of features that suit the rows: random ones, or those of landmarks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sksketch._typing import Rows
 from sksketch.arrays.namespace import like, namespace, on_device, to_numpy
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import block_krylov
@@ -24,7 +25,7 @@ class Plan(NamedTuple):
 
 
 def planned(
-    features: FeatureMap, solver: str, pilot: Any, rank: int, center: bool, n_rows: int | None
+    features: FeatureMap, solver: str, pilot: Rows, rank: int, center: bool, n_rows: int | None
 ) -> Plan:
     """Return what to use for kernel PCA where ``features`` and ``solver`` were asked for.
 
@@ -47,7 +48,7 @@ def planned(
 
 
 def better_features(
-    random: FeatureMap, X: Any, rank: int, center: bool, n_rows: int | None
+    random: FeatureMap, X: Rows, rank: int, center: bool, n_rows: int | None
 ) -> tuple[FeatureMap, str]:
     """Choose between random features and landmarks by a trial on pilot rows.
 
@@ -74,7 +75,7 @@ def better_features(
     return (nystrom, random)[chosen], reason
 
 
-def _captured(features: FeatureMap, X: Any, K: Any, rank: int, center: bool) -> float:
+def _captured(features: FeatureMap, X: Rows, K: Any, rank: int, center: bool) -> float:
     F = features.transform(X)
     F = F - namespace(F).mean(F, axis=0) if center else F
     F = to_numpy(F).astype(np.float64)

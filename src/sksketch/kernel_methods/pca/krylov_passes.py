@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.arrays.subspace import against, orthonormal, ritz_of_images
-from sksketch.kernel_methods.feature_blocks import HELD_BYTES, Pieces
+from sksketch.kernel_methods.feature_blocks import HELD_BYTES, FeatureBlocks
 from sksketch.kernel_methods.feature_maps import FeatureMap
 
 
@@ -38,21 +38,21 @@ class KrylovPasses:
         self.sums = 0.0 * self.basis[0][:, 0]
         self.n_rows = 0
 
-    def add(self, X: Any) -> None:
+    def add(self, X: Rows) -> None:
         """Take more rows of this pass."""
         W = self.basis[-1] = like(self.basis[-1], X)
         self.total, self.sums = like(self.total, X), like(self.sums, X)
         n_columns = W.shape[0]
         limit = max(256, HELD_BYTES // (n_columns * X.dtype.itemsize))
         for start in range(0, X.shape[0], limit):
-            pieces = Pieces(self.features, X[start : start + limit], 0, n_columns)
-            product, sums = pieces.transposed_times(pieces.times(W))
+            blocks = FeatureBlocks(self.features, X[start : start + limit], 0, n_columns)
+            product, sums = blocks.transposed_times(blocks.times(W))
             self.total += product
             self.sums += sums
         self.n_rows += X.shape[0]
 
     def end_pass(self) -> None:
-        """All rows have come: go on to the next product."""
+        """All rows have come: begin the next product."""
         self.images.append(self._image())
         self.basis = [like(B, self.total) for B in self.basis]
         self.basis.append(orthonormal(against(self.images[-1], self.basis)))

@@ -6,17 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import dtype_name, like, on_device, to_numpy
 
 
-class WayBack(NamedTuple):
+class PreImage(NamedTuple):
     """Rows as ``components @ weights + offset``.
 
     Examples
     --------
     >>> H = np.array([[0.0], [1.0], [2.0]])
-    >>> WayBack.learned(H, np.hstack([H, 3 * H + 1]))(H[1:2]).round(6)
+    >>> PreImage.learned(H, np.hstack([H, 3 * H + 1]))(H[1:2]).round(6)
     array([[1., 4.]])
     """
 
@@ -24,7 +24,7 @@ class WayBack(NamedTuple):
     offset: Array
 
     @classmethod
-    def learned(cls, components: Any, rows: Any) -> WayBack:
+    def learned(cls, components: Any, rows: Rows) -> PreImage:
         """Return the least squares map between components and the rows that have them."""
         H = to_numpy(components).astype(np.float64)
         X = rows.toarray() if hasattr(rows, "toarray") else to_numpy(rows)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from sksketch._typing import Rows
 from sksketch.arrays.random import sampled, stream
-from sksketch.kernel_methods.fitting import fitted_features
+from sksketch.kernel_methods.fitting import Params, fitted_features
 from sksketch.kernel_methods.pca.component_solvers import SketchedComponents, SteppedComponents
 from sksketch.kernel_methods.pca.doubly_stochastic import DoublyStochasticPCA
 from sksketch.kernel_methods.pca.kernel_plan import planned
@@ -17,9 +17,7 @@ SAMPLE_ROWS = 4000
 DEFAULT_POLISH = 2
 
 
-def chosen_solver(
-    params: Mapping[str, Any], pilot: Any, seed: int, n_rows: int | None = None
-) -> Planned:
+def chosen_solver(params: Params, pilot: Rows, seed: int, n_rows: int | None = None) -> Planned:
     """Choose features and solver by pilot rows.
 
     Parameters
@@ -47,7 +45,7 @@ def chosen_solver(
     return Planned(SteppedComponents(learner, params["batch_size"]), plan)
 
 
-def solved(params: Mapping[str, Any], rows: Any, learner: PilotedLearner) -> Planned:
+def solved(params: Params, rows: Rows, learner: PilotedLearner) -> Planned:
     """Solve for rows that are all there are, with the seed of a learner."""
     n_rows, polish, seed = rows.shape[0], params["polish"], learner.seed
     check_enough(params["n_components"], n_rows, params["n_components"] + params["center"])
@@ -59,6 +57,6 @@ def solved(params: Mapping[str, Any], rows: Any, learner: PilotedLearner) -> Pla
     return chosen
 
 
-def sample_of(rows: Any, seed: int) -> Any:
+def sample_of(rows: Rows, seed: int) -> Any:
     """Return random rows to measure by."""
     return sampled(rows, SAMPLE_ROWS, seed, "sample")

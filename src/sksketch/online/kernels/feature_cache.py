@@ -39,7 +39,7 @@ def load_rows(
         for p in range(indptr[i], indptr[i + 1]):
             feature = ids[p]
             slot = place[feature, 1]
-            # Without a branch: whether a feature is there already can not be foreseen.
+            # Without a branch: whether a feature is there already cannot be foreseen.
             cached[n_cached] = feature
             fresh = slot < 0
             slot = n_cached if fresh else slot

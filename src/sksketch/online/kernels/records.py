@@ -39,7 +39,7 @@ class Totals(NamedTuple):
 
 
 class Features(NamedTuple):
-    """What is known of every feature, and of those that rows since the last shrink have."""
+    """State of every feature, and of those that rows since the last shrink have."""
 
     # (n_features, D): [B_1j .. B_ell,j | wbar_j], of the version that `place` says.
     rows: Array

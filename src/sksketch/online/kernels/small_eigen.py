@@ -46,15 +46,15 @@ def eigen_inplace(A: Array, V: Array, values: Array, work: Array) -> None:
     for i in range(n):
         for j in range(n):
             A[i, j] /= largest
-    _tridiagonalise(A, V, values, work)
-    _diagonalise(V, values, work[0])
+    _tridiagonalize(A, V, values, work)
+    _diagonalize(V, values, work[0])
     for i in range(n):
         values[i] *= largest
     _sort(V, values)
 
 
 @jit
-def _tridiagonalise(A: Array, V: Array, diagonal: Array, work: Array) -> None:
+def _tridiagonalize(A: Array, V: Array, diagonal: Array, work: Array) -> None:
     """Leave Q' in ``V``, and Q'AQ in ``diagonal`` and the first row of ``work``.
 
     The reflections I - 2 v v' / v'v are kept in the columns of ``A`` that they have cleared. What
@@ -139,7 +139,7 @@ def _combine_rows(A: Array, start: int, work: Array) -> None:
 
 
 @jit
-def _diagonalise(V: Array, diagonal: Array, off: Array) -> None:
+def _diagonalize(V: Array, diagonal: Array, off: Array) -> None:
     """Rotate the off-diagonal away, with a shift near the eigenvalue that is found next."""
     n = len(diagonal)
     for first in range(n):

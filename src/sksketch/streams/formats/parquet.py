@@ -208,8 +208,8 @@ class ParquetReader:
             columns += batch.columns
         batch = load_pyarrow().RecordBatch.from_arrays(columns, self._names)
         for start in range(0, batch.num_rows, self._layout.block_rows):
-            rows = batch.slice(start, self._layout.block_rows)
-            yield batch_rows(rows, self._layout, partial(_shifted, place, start))
+            block = batch.slice(start, self._layout.block_rows)
+            yield batch_rows(block, self._layout, partial(_shifted, place, start))
 
     def division(self) -> Division:
         """Return the row groups."""
