@@ -54,9 +54,9 @@ def changelog(text: str) -> list[str]:
             lines += ["", title, LEVELS[mark] * len(title)]
             continue
         line = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", line)
-        pieces = line.split("`")
-        pieces[::2] = [re.sub(r"([*_|\\])", r"\\\1", piece) for piece in pieces[::2]]
-        lines.append("``".join(pieces))
+        spans = line.split("`")
+        spans[::2] = [re.sub(r"([*_|\\])", r"\\\1", span) for span in spans[::2]]
+        lines.append("``".join(spans))
     return lines
 
 

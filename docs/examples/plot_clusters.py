@@ -2,8 +2,8 @@
 Clusters of any shape
 =====================
 
-Normalised cuts of two moons in memory that does not grow with the rows. New rows get labels too,
-which is what the coloured plane shows.
+Normalized cuts of two moons in memory that does not grow with the rows. New rows get labels too,
+which is what the colored plane shows.
 """
 
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 """
-What two views share
-====================
+The part that two views share
+=============================
 
 One view has t, the other its square, both beside noise. No line connects them, but kernel CCA
 finds the functions on which they agree, in flat memory. The second picture is of rows that were

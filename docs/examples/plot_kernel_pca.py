@@ -2,7 +2,7 @@
 Kernel PCA without a kernel matrix
 ==================================
 
-Two rings can not be told apart by any line. The leading kernel components unfold them. Features are
+No line separates two rings. The leading kernel components unfold them. Features are
 made again from their seed wherever they are needed; neither they nor a kernel matrix are held.
 """
 

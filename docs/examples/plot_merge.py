@@ -2,8 +2,8 @@
 Merging costs nothing you would notice
 ======================================
 
-The same rows are sketched in one piece and in up to 64, which are then merged two by two. The error
-stays where it was, and so does the certificate.
+The same rows are sketched as a whole and in up to 64 parts, which are then merged two by two. The
+error stays where it was, and so does the certificate.
 """
 
 import matplotlib.pyplot as plt

@@ -8,9 +8,12 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 Array: TypeAlias = npt.NDArray[Any]
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+# Rows whose own methods are used: dense, or compressed. An array on a device has those, too.
+Matrix: TypeAlias = Array | sp.csr_array
 #: Seeds as scikit-learn takes them.
 Seed: TypeAlias = int | np.random.RandomState | None
 PathLike: TypeAlias = str | os.PathLike[str]

@@ -22,17 +22,22 @@ class LowRankPlusRidge:
         Orthonormal rows.
     eigenvalues : array of shape (rank,)
         Weights of the rows, not negative, largest first. Held in float64.
-    ridge : float
+    ridge : float, default=0.0
         Weight of the identity, not negative.
-    error_bound : float
+    error_bound : float, default=math.inf
         Bound on the spectral distance between this operator and the matrix it
         stands for; ``inf`` if none is certified.
-    confidence : float
+    confidence : float, default=1.0
         Probability with which the bound holds; 1.0 if it is deterministic.
-    n_rows_seen : int
+    n_rows_seen : int, default=0
         Rows that the operator summarizes.
-    squared_norm : float
+    squared_norm : float, default=0.0
         Sum of the squared entries of those rows.
+
+    See Also
+    --------
+    Sketch.summary : Returns the operator of a sketch.
+    Certificate : Bounds on its distance from A'A.
 
     Examples
     --------
@@ -109,6 +114,20 @@ class LowRankPlusRidge:
         Algorithm 3 line 11; eigenvalues at rounding level of the largest
         count as zero. With a ``floor`` so do those up to it, the ridge included.
 
+        Parameters
+        ----------
+        b : array of shape (n_features,) or (n_features, k)
+            A vector, or a block of columns.
+        floor : float, default=0.0
+            Eigenvalues up to it count as zero.
+
+        Returns
+        -------
+        array
+            The solution, of the shape of ``b``.
+
+        Examples
+        --------
         >>> H = LowRankPlusRidge(np.eye(3)[:1], np.array([3.0]), ridge=1.0)
         >>> H.solve(np.ones(3))
         array([0.25, 1.  , 1.  ])
@@ -129,6 +148,18 @@ class LowRankPlusRidge:
         With ``ridge == 0`` this is the square root of the pseudo-inverse.
         ``H.sqrt_solve(X.T).T`` are the rows of X, whitened by H.
 
+        Parameters
+        ----------
+        b : array of shape (n_features,) or (n_features, k)
+            A vector, or a block of columns.
+
+        Returns
+        -------
+        array
+            The product with the inverse square root, of the shape of ``b``.
+
+        Examples
+        --------
         >>> H = LowRankPlusRidge(np.eye(3)[:1], np.array([3.0]), ridge=1.0)
         >>> H.sqrt_solve(np.ones(3))
         array([0.5, 1. , 1. ])
@@ -146,6 +177,18 @@ class LowRankPlusRidge:
         The error bound is kept: changing the ridge shifts the operator and
         the matrix it stands for by the same multiple of the identity.
 
+        Parameters
+        ----------
+        ridge : float
+            Weight of the identity, not negative.
+
+        Returns
+        -------
+        LowRankPlusRidge
+            A new operator.
+
+        Examples
+        --------
         >>> H = LowRankPlusRidge(np.eye(3)[:1], np.array([3.0]), error_bound=0.5)
         >>> H.with_ridge(2.0)
         LowRankPlusRidge(rank=1, n_features=3, ridge=2, error_bound=0.5)
@@ -155,6 +198,13 @@ class LowRankPlusRidge:
     def logdet(self) -> float:
         """Return the logarithm of the determinant, ``-inf`` if it is zero.
 
+        Returns
+        -------
+        float
+            The natural logarithm.
+
+        Examples
+        --------
         >>> LowRankPlusRidge(np.eye(3)[:1], np.array([3.0]), ridge=1.0).logdet()  # log 4
         1.3862943611198906
         """
@@ -166,6 +216,13 @@ class LowRankPlusRidge:
     def condition_number(self) -> float:
         """Return the largest eigenvalue over the smallest, ``inf`` if that is zero.
 
+        Returns
+        -------
+        float
+            At least 1.
+
+        Examples
+        --------
         >>> LowRankPlusRidge(np.eye(3)[:1], np.array([3.0])).condition_number()
         inf
         """
@@ -178,6 +235,13 @@ class LowRankPlusRidge:
     def trace(self) -> float:
         """Return the sum of all eigenvalues.
 
+        Returns
+        -------
+        float
+            The trace of the operator.
+
+        Examples
+        --------
         >>> LowRankPlusRidge(np.eye(3)[:1], np.array([3.0]), ridge=1.0).trace()
         6.0
         """
@@ -186,6 +250,13 @@ class LowRankPlusRidge:
     def to_dense(self) -> Array:
         """Return the matrix itself, in float64; it has n_features ** 2 entries.
 
+        Returns
+        -------
+        array of shape (n_features, n_features)
+            The symmetric matrix.
+
+        Examples
+        --------
         >>> LowRankPlusRidge(np.eye(2)[:1], np.array([3.0]), ridge=1.0).to_dense()
         array([[4., 0.],
                [0., 1.]])

@@ -1,4 +1,4 @@
-"""How far a sketch is from the data it has seen, measured from the data themselves.
+"""The distance of a sketch from the data it has seen, measured from the data themselves.
 
 Every function reads the rows again, as an array, a sparse matrix or a source,
 and uses nothing of the sketch but its answer. The data are taken as they are:
@@ -8,7 +8,7 @@ for a sketch of centered rows, give centered rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,16 @@ from sksketch.arrays.random import stream
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.streams import Block, BlockSource, as_source, reblock
 
+__all__ = ["covariance_error", "projection_error", "spectral_error", "tail_energy"]
+
 # Up to here a matrix of n_features ** 2 entries is cheaper than repeated passes.
 DENSE_FEATURES = 2048
-PIECE_ENTRIES = 2**20
+TILE_ENTRIES = 2**20
 LANCZOS_VECTORS = 40
 EPS = float(np.finfo(np.float64).eps)
 
 
-def spectral_error(X: Any, summary: LowRankPlusRidge, *, initial_ridge: float = 0.0) -> float:
+def spectral_error(X: object, summary: LowRankPlusRidge, *, initial_ridge: float = 0.0) -> float:
     """Return ``||X'X + initial_ridge I - summary||_2``.
 
     Parameters
@@ -39,8 +41,18 @@ def spectral_error(X: Any, summary: LowRankPlusRidge, *, initial_ridge: float = 
         the result is from below, to about six digits.
     summary : LowRankPlusRidge
         The sketch's answer.
-    initial_ridge : float
+    initial_ridge : float, default=0.0
         The ridge that the sketch started from; it belongs to the target.
+
+    Returns
+    -------
+    float
+        The norm of the difference.
+
+    See Also
+    --------
+    covariance_error : The same over the squared norm.
+    Sketch.error_bound : The certified bound on it.
 
     Examples
     --------
@@ -57,11 +69,30 @@ def spectral_error(X: Any, summary: LowRankPlusRidge, *, initial_ridge: float = 
     return _lanczos_norm(source, summary, initial_ridge - summary.ridge)
 
 
-def covariance_error(X: Any, summary: LowRankPlusRidge) -> float:
+def covariance_error(X: object, summary: LowRankPlusRidge) -> float:
     """Return the spectral error over ``||X||_F ** 2``, the usual measure of covariance sketches.
 
     It is 0.0 for rows of zeros that are answered by zero.
 
+    Parameters
+    ----------
+    X : array, sparse matrix or BlockSource of n_features columns
+        The rows that the sketch has seen.
+    summary : LowRankPlusRidge
+        The sketch's answer.
+
+    Returns
+    -------
+    float
+        The error as a fraction of the energy of the rows.
+
+    See Also
+    --------
+    spectral_error : The error itself.
+    projection_error : Quality of components instead of the operator.
+
+    Examples
+    --------
     >>> X = np.diag([3.0, 2.0, 1.0])
     >>> round(covariance_error(X, LowRankPlusRidge(np.eye(3)[:1], np.array([9.0]))), 4)
     0.2857
@@ -73,7 +104,7 @@ def covariance_error(X: Any, summary: LowRankPlusRidge) -> float:
     return error / energy
 
 
-def projection_error(X: Any, components: Array, rank: int) -> float:
+def projection_error(X: object, components: Array, rank: int) -> float:
     """Return the energy that ``rank`` components miss, over the least that any could miss.
 
     With V the first ``rank`` rows of ``components``::
@@ -91,7 +122,17 @@ def projection_error(X: Any, components: Array, rank: int) -> float:
     components : array of shape (at least rank, n_features)
         Orthonormal rows, most important first.
     rank : int
-        How many of them to use.
+        Number of components to use.
+
+    Returns
+    -------
+    float
+        The ratio, at least 1 but for rounding.
+
+    See Also
+    --------
+    tail_energy : The least energy that can be missed.
+    covariance_error : Quality of the operator.
 
     Examples
     --------
@@ -123,7 +164,7 @@ def projection_error(X: Any, components: Array, rank: int) -> float:
     return residual / tail if tail > rounding else math.inf
 
 
-def tail_energy(X: Any, rank: int) -> float:
+def tail_energy(X: object, rank: int) -> float:
     """Return ``||X - X_rank||_F ** 2``, the sum of the squared singular values after ``rank``.
 
     The singular values come from a triangular factor that is built row block
@@ -131,6 +172,24 @@ def tail_energy(X: Any, rank: int) -> float:
     whole is right in its leading digits. Takes one pass, and memory for a few
     matrices of min(n_rows, n_features) by n_features.
 
+    Parameters
+    ----------
+    X : array, sparse matrix or BlockSource of n_features columns
+        Read once.
+    rank : int
+        Number of leading singular values that are left out.
+
+    Returns
+    -------
+    float
+        The energy.
+
+    See Also
+    --------
+    projection_error : The energy that given components miss.
+
+    Examples
+    --------
     >>> round(tail_energy(np.diag([3.0, 2.0, 1.0]), rank=1), 12)
     5.0
     """
@@ -142,7 +201,7 @@ def tail_energy(X: Any, rank: int) -> float:
     return _tail_of(factor, rank)
 
 
-def _source_of(X: Any, n_features: int) -> BlockSource:
+def _source_of(X: object, n_features: int) -> BlockSource:
     source = as_source(X)
     if source.n_features != n_features:
         raise ValueError(
@@ -153,8 +212,8 @@ def _source_of(X: Any, n_features: int) -> BlockSource:
 
 
 def _tiles(source: BlockSource) -> Iterator[Array]:
-    """Give the rows in dense float64 tiles; sparse blocks are opened a few rows at a time."""
-    n_rows = max(1, PIECE_ENTRIES // source.n_features)
+    """Yield the rows in dense float64 tiles; sparse blocks are opened a few rows at a time."""
+    n_rows = max(1, TILE_ENTRIES // source.n_features)
     for block in source.blocks():
         X: Any = block.X
         for start in range(0, X.shape[0], n_rows):
@@ -162,7 +221,7 @@ def _tiles(source: BlockSource) -> Iterator[Array]:
 
 
 def _tall_tiles(source: BlockSource) -> Iterator[Array]:
-    """Give the rows in tiles so tall that a triangular factor on top costs little."""
+    """Yield the rows in tiles so tall that a triangular factor on top costs little."""
     for block in reblock(map(Block, _tiles(source)), 2 * source.n_features):
         yield block.X
 
@@ -198,7 +257,7 @@ def _lanczos_norm(source: BlockSource, summary: LowRankPlusRidge, shift: float) 
     if seen <= 10 * n_features * EPS * summary.trace():
         return seen
 
-    def largest(matvec: Any, which: str, tol: float) -> float:
+    def largest(matvec: Callable[..., Array], which: str, tol: float) -> float:
         operator = LinearOperator(summary.shape, matvec=matvec, dtype=np.float64)
         n_vectors = min(LANCZOS_VECTORS, n_features)
         found = eigsh(operator, 1, which=which, v0=start, tol=tol, ncv=n_vectors)[0]
@@ -217,11 +276,11 @@ def _lanczos_norm(source: BlockSource, summary: LowRankPlusRidge, shift: float) 
 def _append_rows(factor: Array | None, rows: Array) -> Array:
     """Return R with R'R = factor'factor + rows'rows, of at most n_features rows."""
     # Always a copy: a source may use the memory of its blocks again.
-    stacked = np.concatenate([rows] if factor is None else [factor, rows])
-    if stacked.shape[0] <= stacked.shape[1]:
-        return stacked
-    (triangular,) = scipy.linalg.qr(stacked, mode="r")
-    return np.asarray(triangular[: stacked.shape[1]])
+    both = np.concatenate([rows] if factor is None else [factor, rows])
+    if both.shape[0] <= both.shape[1]:
+        return both
+    (triangular,) = scipy.linalg.qr(both, mode="r")
+    return np.asarray(triangular[: both.shape[1]])
 
 
 def _tail_of(factor: Array | None, rank: int) -> float:

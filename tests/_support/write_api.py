@@ -57,7 +57,8 @@ def surface() -> dict[str, Any]:
     for name in sorted(sksketch.__all__):
         value = getattr(sksketch, name)
         if inspect.ismodule(value):
-            for inner in sorted(value.__all__ if hasattr(value, "__all__") else vars(value)):
+            listed = value.__all__ if hasattr(value, "__all__") else vars(value)
+            for inner in sorted(name for name in listed if not name.startswith("_")):
                 function = getattr(value, inner)
                 home = getattr(function, "__module__", "") or ""
                 if inspect.isroutine(function) and home.startswith(value.__name__):

@@ -110,3 +110,16 @@ def test_chunks_are_the_rows_in_order(make):
     np.testing.assert_array_equal(np.concatenate(chunks), X)
     wide = make(np.ones((3, 400_000)))
     assert [len(chunk) for chunk in dense_tiles(wide, F64)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("offset", [-(2**31) + 11, -(2**31), 2**31 - 1, -12, 6, 3])
+def test_diagonals_outside_of_a_matrix_are_refused(offset):
+    X = sp.dia_array((np.ones((2, 6)), [0, 3]), shape=(12, 6))
+    X.offsets = np.array([offset, 3], dtype=np.int32)
+    with pytest.raises(ValueError, match="broken indices"):
+        as_rows(X)
+
+
+def test_diagonals_are_rows():
+    X = sp.dia_array((np.arange(12.0).reshape(2, 6), [-11, 5]), shape=(12, 6))
+    np.testing.assert_array_equal(as_rows(X).toarray(), X.toarray())

@@ -269,7 +269,7 @@ def check_mistake(mistake, command, folder, capsys):
         (["pca", "rows.csv", "--memory", "1MB", "-o", "x.sks"], "give at least"),
         (["pca", "rows.csv", "--memory", "1GB", "--sketch-size", "3", "-o", "x.sks"], "either"),
         (["pca", "rows.csv", "a.sks", "-o", "x.sks"], "saved sketch among files of rows"),
-        (["pca", "rows.csv", "-o", "rows.csv"], "rows.csv holds the rows"),
+        (["pca", "rows.csv", "-o", "rows.csv"], "refusing to overwrite the input rows.csv"),
         (["pca", "absent.csv", "-o", "x.sks"], "absent.csv"),
         (["pca", "rows.csv", "-o", "no/such/x.sks"], "does not exist"),
         (["ridge", "rows.csv", "-t", "z", "-o", "x.sks"], "no target 'z'"),
@@ -329,14 +329,14 @@ def test_ctrl_c_leaves_a_checkpoint_and_says_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert b"Run the same command again to go on" in err.replace(b"\n", b" ")
+    assert b"Run the same command again to resume" in err.replace(b"\n", b" ")
     n_done = read_state(checkpoint).meta["rows_done"]
     assert 0 < n_done < 300_000
 
     again = start(*arguments, stdin=subprocess.PIPE)
     _, err = again.communicate(b"a,b\n" + text, timeout=60)
     assert again.returncode == 0
-    assert b"going on from" in err
+    assert b"resuming from" in err
     assert not checkpoint.exists()
     (tmp_path / "rows.csv").write_bytes(b"a,b\n" + text)
     assert run("pca", tmp_path / "rows.csv", "-k", 2, "-o", tmp_path / "w.sks", "-q") == 0

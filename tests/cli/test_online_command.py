@@ -314,7 +314,7 @@ def test_a_stopped_run_goes_on_to_the_same_file_and_table(stop, tmp_path):
     assert 0 < n_done < 60_000
     if stop == signal.SIGINT:
         assert process.returncode == 130
-        assert b"Run the same command again to go on" in err.replace(b"\n", b" ")
+        assert b"Run the same command again to resume" in err.replace(b"\n", b" ")
 
     for what in ("info", "report"):
         extra = ["-o", tmp_path / "page.html"] if what == "report" else []
@@ -322,7 +322,7 @@ def test_a_stopped_run_goes_on_to_the_same_file_and_table(stop, tmp_path):
     again = start(*arguments, "--json", stdin=subprocess.PIPE)
     out, err = again.communicate(text, timeout=120)
     assert again.returncode == 0, err
-    assert b"going on from" in err
+    assert b"resuming from" in err
     assert not checkpoint.exists()
     (tmp_path / "rows.vw").write_bytes(text)
     whole = start("online", tmp_path / "rows.vw", "-o", tmp_path / "w.sks", "--json")

@@ -224,5 +224,5 @@ def test_mistakes_in_the_choice():
     with pytest.raises(ValueError, match="selection is 'loo'; give one of 'gcv'"):
         StreamingRidgeCV(selection="loo").fit(X, Y)
     held = StreamingRidgeCV(selection="holdout").fit(X, Y)
-    with pytest.raises(ValueError, match="can not be merged"):
+    with pytest.raises(ValueError, match="cannot be merged"):
         held.merge(held)

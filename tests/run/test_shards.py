@@ -199,7 +199,7 @@ def test_the_tree_does_not_depend_on_the_order_in_which_parts_come():
         (FrequentDirections(4, half_life=100), "learned side by side"),
         (StreamingPCA(sketch=FrequentDirections(4, half_life=9)), "learned side by side"),
         (ExactCovariance().update(X), "has rows already"),
-        (object(), "can not learn parts"),
+        (object(), "cannot learn parts"),
     ],
 )
 def test_what_can_not_be_merged_says_why_before_any_work(estimator, reason):

@@ -258,7 +258,7 @@ def test_what_can_not_be_streamed_is_refused(table, tmp_path):
         fit_stream(StreamingPCA(), X, every=0)
     with pytest.raises(ValueError, match="gave no rows"):
         fit_stream(StreamingPCA(), np.empty((0, 3)), progress=False)
-    with pytest.raises(TypeError, match="can not be saved as plain data"):
+    with pytest.raises(TypeError, match="cannot be saved as plain data"):
         fit_stream(SGDRegressor(), open_rows(X, target=y), checkpoint=tmp_path / "run.checkpoint")
     assert fit_stream(SGDRegressor(), open_rows(X / 10, target=y), progress=False).t_ > 3_000
 

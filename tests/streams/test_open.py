@@ -174,9 +174,9 @@ def test_reading_goes_on_after_any_row(sources, name, start_row, batch_rows):
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_row_beyond_the_end_is_refused(sources, name):
     place, options = sources[name]
-    with pytest.raises(ValueError, match="cannot go on after row 48|ended 1 rows before"):
+    with pytest.raises(ValueError, match="cannot resume after row 48|ended 1 rows before"):
         list(open_rows(place, **options).blocks(48))
-    with pytest.raises(ValueError, match="cannot go on after row -1"):
+    with pytest.raises(ValueError, match="cannot resume after row -1"):
         open_rows(place, **options).blocks(-1)
 
 

@@ -95,7 +95,7 @@ def test_what_has_no_parts_says_what_has(tmp_path):
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     with pytest.raises(SourceError, match="give several files, or Parquet"):
         divide(open_rows(tmp_path / "rows.csv"), {})
-    with pytest.raises(SourceError, match="can not be cut"):
+    with pytest.raises(SourceError, match="cannot be cut"):
         divide(open_rows(X), {})
     np.save(tmp_path / "x.npy", X)
     with pytest.raises(SourceError, match="mean of all rows above"):

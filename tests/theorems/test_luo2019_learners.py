@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from sksketch import OnlineNewtonClassifier, OnlineNewtonRegressor
-from sksketch.online import reference
+from sksketch.online import reference, reference_hessians
 from sksketch.online.losses import Loss
 
 CLASSIFICATION = ("squared", "logistic", "hinge")
@@ -218,7 +218,7 @@ def smallest_eigenvalue(gradients):
     least, rank = np.inf, 0
     for t in range(1, len(gradients) + 1):
         s = np.linalg.svd(gradients[:t], compute_uv=False)
-        s = s[s > reference.RANK_RTOL * s[0]] if s[0] > 0 else s[:0]
+        s = s[s > reference_hessians.RANK_RTOL * s[0]] if s[0] > 0 else s[:0]
         if len(s):
             least, rank = min(least, s[-1] ** 2), len(s)
     return least, rank

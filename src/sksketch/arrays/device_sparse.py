@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.namespace import (
     cast,
     copied,
@@ -33,7 +34,7 @@ class DeviceCSR:
     n_features : int
     """
 
-    def __init__(self, data: Any, indices: Any, indptr: Array, n_features: int) -> None:
+    def __init__(self, data: Array, indices: Array, indptr: Array, n_features: int) -> None:
         self.data, self.indices = data, indices
         self.indptr = np.asarray(indptr, dtype=np.int64)
         self.shape = len(self.indptr) - 1, n_features
@@ -50,7 +51,7 @@ class DeviceCSR:
         """Precision of the entries, as numpy calls it."""
         return precision(self.data)
 
-    def astype(self, dtype: Any, copy: bool = True) -> DeviceCSR:
+    def astype(self, dtype: npt.DTypeLike, copy: bool = True) -> DeviceCSR:
         """Return the rows in another precision."""
         return self if self.dtype == dtype and not copy else self.with_data(cast(self.data, dtype))
 
@@ -58,7 +59,7 @@ class DeviceCSR:
         """Return an independent copy."""
         return DeviceCSR(copied(self.data), copied(self.indices), self.indptr, self.shape[1])
 
-    def with_data(self, data: Any) -> DeviceCSR:
+    def with_data(self, data: Array) -> DeviceCSR:
         """Return rows with other entries at the same places."""
         return DeviceCSR(data, self.indices, self.indptr, self.shape[1])
 
@@ -67,11 +68,11 @@ class DeviceCSR:
         parts = to_numpy(self.data), to_numpy(self.indices), self.indptr
         return sp.csr_array(parts, shape=self.shape)
 
-    def times(self, W: Any) -> Any:
+    def times(self, W: Array) -> Any:
         """Return X W for dense columns W on the device, in their precision."""
         return self._matrix(precision(W), transposed=False) @ W
 
-    def transposed_times(self, W: Any) -> Any:
+    def transposed_times(self, W: Array) -> Any:
         """Return X'W."""
         return self._matrix(precision(W), transposed=True) @ W
 
@@ -105,12 +106,12 @@ class DeviceCSR:
         return to_numpy(self.with_data(squares).times(ones))[:, 0]
 
 
-def on_host(rows: Any) -> Any:
+def on_host(rows: Matrix) -> Any:
     """Return sparse rows of a device as a CSR array of scipy, and everything else as it is."""
     return rows.on_host() if isinstance(rows, DeviceCSR) else rows
 
 
-def is_sparse_on_device(X: Any) -> bool:
+def is_sparse_on_device(X: object) -> bool:
     """Return whether ``X`` is a sparse tensor of torch or a sparse matrix of cupy.
 
     >>> is_sparse_on_device(sp.csr_array(np.eye(2)))
@@ -119,7 +120,7 @@ def is_sparse_on_device(X: Any) -> bool:
     return csr_parts_of(X) is not None
 
 
-def as_device_csr(X: Any) -> DeviceCSR:
+def as_device_csr(X: Matrix) -> DeviceCSR:
     """Return sparse rows of torch or cupy, of any layout, in the form used here."""
     parts = csr_parts_of(X)
     assert parts is not None

@@ -89,11 +89,11 @@ def top_eigenvalue(
     if not diagonal:
         return TopEigenvalue(0.0, 0.0, probes[:0])
     n_blocks, block = len(basis), len(probes)
-    stacked = joined(basis)
-    double = cast(stacked, np.float64)
+    basis_rows = joined(basis)
+    double = cast(basis_rows, np.float64)
     overlap = to_numpy(double @ double.T)
     estimate, vectors = _block_ritz(overlap, diagonal, off_diagonal, block)
-    ritz_vectors = like(vectors, stacked, precision(stacked)) @ stacked[: vectors.shape[1]]
+    ritz_vectors = like(vectors, basis_rows, precision(basis_rows)) @ basis_rows[: vectors.shape[1]]
     if n_blocks <= len(diagonal):
         # The Krylov space is invariant: every eigenvalue that the probes can see is in it.
         return TopEigenvalue(estimate, estimate * (1 + 1e-6), ritz_vectors)

@@ -29,8 +29,8 @@ from sksketch.arrays.rounding import gamma
 from sksketch.arrays.threads import one_blas_thread
 
 ALIGNMENT = 64
-COLUMN_CHUNK = 4096
-ROW_CHUNK = 64
+TILE_COLUMNS = 4096
+TILE_ROWS = 64
 
 # Entries whose squares are summed together, and the relative error of a sum over such sums: pairs
 # of pairs add a rounding for each doubling. On a device, single precision is summed as it is.
@@ -102,8 +102,8 @@ def gram(rows: Array) -> Array:
     if rows.dtype == np.float64:
         return np.asarray(rows @ rows.T)
     total = np.zeros((len(rows), len(rows)))
-    for start in range(0, rows.shape[1], COLUMN_CHUNK):
-        part = rows[:, start : start + COLUMN_CHUNK].astype(np.float64)
+    for start in range(0, rows.shape[1], TILE_COLUMNS):
+        part = rows[:, start : start + TILE_COLUMNS].astype(np.float64)
         total += part @ part.T
     return total
 
@@ -133,8 +133,8 @@ def double_product(C: Array, rows: Array, total: Array) -> Array:
     """
     if on_device(rows) or rows.dtype == np.float64:
         return add_product(total, C, cast(rows, np.float64))
-    for start in range(0, rows.shape[1], COLUMN_CHUNK):
-        part = slice(start, start + COLUMN_CHUNK)
+    for start in range(0, rows.shape[1], TILE_COLUMNS):
+        part = slice(start, start + TILE_COLUMNS)
         total[:, part] += C @ rows[:, part].astype(np.float64)
     return total
 
@@ -152,7 +152,7 @@ def squared_norm(rows: Array) -> float:
     if rows.dtype == np.float64:
         norms = np.vecdot(segments, segments)
     else:
-        step = ROW_CHUNK
+        step = TILE_ROWS
         parts = (segments[i : i + step].astype(np.float64) for i in range(0, len(segments), step))
         norms = np.concatenate([np.zeros(0), *(np.vecdot(part, part) for part in parts)])
     return float(norms.sum() + rest @ rest)
@@ -308,7 +308,7 @@ def nystrom(V: Array, W: Array, error: float) -> tuple[Array, float]:
     return rows, over + 2.0 * (error * (1.0 + spread)) ** 2 / float(values[keep][-1])
 
 
-def _factor_on_device(G: Any) -> Any:
+def _factor_on_device(G: Array) -> Any:
     """Return C with ``C G C' = I`` if G is well conditioned; it need not leave its device."""
     xp = namespace(G)
     scale = xp.sqrt(xp.linalg.diagonal(G))

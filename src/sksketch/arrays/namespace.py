@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from types import ModuleType
 from typing import Any
 
 import array_api_compat
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 import scipy.special
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 
 # Entries that are converted together on a device: enough to fill it, and little memory.
 DEVICE_ENTRIES = 1 << 24
@@ -23,7 +25,7 @@ DEVICE_ENTRIES = 1 << 24
 SEGMENT, SMALLEST_SINGLE = 256, 1e-20
 
 
-def on_device(X: Any) -> bool:
+def on_device(X: object) -> bool:
     """Return whether ``X`` is an array of torch or cupy, whatever device it is on.
 
     >>> on_device(np.zeros(3))
@@ -33,7 +35,7 @@ def on_device(X: Any) -> bool:
     return _namespace_of(kind)[0]
 
 
-def namespace(X: Any) -> Any:
+def namespace(X: Matrix) -> Any:
     """Return the array API namespace of ``X``: numpy's for everything that is on no device.
 
     >>> namespace(np.zeros(3)).__name__
@@ -44,7 +46,7 @@ def namespace(X: Any) -> Any:
 
 
 @functools.cache
-def _namespace_of(kind: Any) -> tuple[bool, Any]:
+def _namespace_of(kind: object) -> tuple[bool, Any]:
     """Return both for arrays of a class; small steps on a device ask often."""
     library = kind.__module__.partition(".")[0]
     if library == "torch":
@@ -59,11 +61,11 @@ def _namespace_of(kind: Any) -> tuple[bool, Any]:
 
 
 @functools.cache
-def _dtype(xp: Any, dtype: Any) -> Any:
+def _dtype(xp: ModuleType, dtype: npt.DTypeLike) -> Any:
     return getattr(xp, np.dtype(dtype).name)
 
 
-def like(values: Any, X: Any, dtype: Any = None) -> Any:
+def like(values: Any, X: object, dtype: Any = None) -> Any:
     """Return ``values`` in the library and on the device of ``X``, as ``dtype``.
 
     ``dtype`` is a numpy dtype, its name, or None, which keeps that of the values.
@@ -83,7 +85,7 @@ def like(values: Any, X: Any, dtype: Any = None) -> Any:
     return xp.asarray(np.ascontiguousarray(values), dtype=dtype, device=device)
 
 
-def zeros(shape: Any, X: Any, dtype: Any = np.float64) -> Any:
+def zeros(shape: Any, X: object, dtype: object = np.float64) -> Any:
     """Return zeros in the library and on the device of ``X``, made there.
 
     >>> zeros(2, np.empty(0))
@@ -94,7 +96,7 @@ def zeros(shape: Any, X: Any, dtype: Any = np.float64) -> Any:
     return xp.zeros(shape, dtype=_dtype(xp, dtype), device=device)
 
 
-def to_numpy(values: Any) -> Array:
+def to_numpy(values: object) -> Array:
     """Return values of any library as a numpy array.
 
     >>> to_numpy([1.0, 2.0])
@@ -106,7 +108,7 @@ def to_numpy(values: Any) -> Array:
     return np.asarray(values)
 
 
-def dtype_name(X: Any) -> str:
+def dtype_name(X: Matrix) -> str:
     """Return the name of an array's dtype, without its library.
 
     >>> dtype_name(np.zeros(1, np.float32))
@@ -115,7 +117,7 @@ def dtype_name(X: Any) -> str:
     return str(X.dtype).rpartition(".")[2]
 
 
-def precision(X: Any) -> np.dtype[Any]:
+def precision(X: Matrix) -> np.dtype[Any]:
     """Return the dtype of an array of any library, as numpy calls it.
 
     >>> precision(np.zeros(1, np.float32))
@@ -138,7 +140,7 @@ def cast(X: Any, dtype: Any) -> Any:
     return xp.astype(X, _dtype(xp, dtype), copy=False)
 
 
-def joined(arrays: Any, axis: int = 0) -> Any:
+def joined(arrays: Sequence[Array], axis: int = 0) -> Any:
     """Return arrays of one library one after the other.
 
     >>> joined([np.zeros((1, 2)), np.ones((1, 2))])
@@ -148,19 +150,19 @@ def joined(arrays: Any, axis: int = 0) -> Any:
     return namespace(arrays[0]).concat(arrays, axis=axis)
 
 
-def empty(shape: Any, X: Any, dtype: Any) -> Any:
+def empty(shape: Any, X: Matrix, dtype: object) -> Any:
     """Return room in the library and on the device of ``X``."""
     xp = namespace(X)
     device = array_api_compat.device(X) if on_device(X) else "cpu"
     return xp.empty(shape, dtype=_dtype(xp, dtype), device=device)
 
 
-def copied(X: Any) -> Any:
+def copied(X: Matrix) -> Any:
     """Return a copy of an array of any library."""
     return namespace(X).asarray(X, copy=True)
 
 
-def same_place(A: Any, B: Any) -> bool:
+def same_place(A: Array, B: Array) -> bool:
     """Return whether two arrays are of one library and on one device.
 
     >>> same_place(np.zeros(1), np.ones(2))
@@ -171,7 +173,7 @@ def same_place(A: Any, B: Any) -> bool:
     return not on_device(A) or array_api_compat.device(A) == array_api_compat.device(B)
 
 
-def squared_norms(rows: Any) -> Array:
+def squared_norms(rows: Matrix) -> Array:
     """Return the squared norms of rows on a device, summed in float64, in numpy.
 
     Rows in single precision are read once: segments of them are summed as they are, which is
@@ -194,12 +196,12 @@ def squared_norms(rows: Any) -> Array:
     return np.concatenate(sums) if sums else np.zeros(0)
 
 
-def in_order(X: Any) -> bool:
+def in_order(X: Matrix) -> bool:
     """Return whether the rows lie one after the other; a device need not know."""
     return on_device(X) or bool(X.flags.c_contiguous)
 
 
-def weighted_sum(rows: Any, weights: Array) -> Array:
+def weighted_sum(rows: Matrix, weights: Array) -> Array:
     """Return the sum of rows, each times its weight, in float64 and in numpy.
 
     >>> weighted_sum(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 0.5]))
@@ -218,7 +220,7 @@ def weighted_sum(rows: Any, weights: Array) -> Array:
 
 
 @contextmanager
-def full_precision(X: Any) -> Iterator[None]:
+def full_precision(X: Matrix) -> Iterator[None]:
     """Let products of torch on a GPU keep all digits of single precision inside a ``with`` block.
 
     Its users may have allowed shorter factors (TF32), with which no error bound would hold.
@@ -244,7 +246,7 @@ def full_precision(X: Any) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def finite(X: Any) -> bool:
+def finite(X: Matrix) -> bool:
     """Return whether all entries are finite numbers."""
     if sp.issparse(X):
         X = X.data

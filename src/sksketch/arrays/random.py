@@ -8,6 +8,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
+from sksketch._typing import Matrix
 from sksketch.arrays.kernels import generic, kernels
 from sksketch.arrays.namespace import like, namespace, normal_quantile, on_device
 
@@ -29,7 +30,7 @@ def stream(seed: int, purpose: str, index: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, index]))
 
 
-def uniforms(shape: tuple[int, ...], seed: int, purpose: str, start: int, X: Any) -> Any:
+def uniforms(shape: tuple[int, ...], seed: int, purpose: str, start: int, X: Matrix) -> Any:
     """Return float64 numbers between 0 and 1, made on the device of ``X``.
 
     They are those from number ``start`` on of all that ``seed`` keeps for ``purpose``, the same
@@ -45,7 +46,7 @@ def uniforms(shape: tuple[int, ...], seed: int, purpose: str, start: int, X: Any
     return xp.reshape(numbers, shape)
 
 
-def normals(shape: tuple[int, ...], seed: int, purpose: str, start: int, X: Any) -> Any:
+def normals(shape: tuple[int, ...], seed: int, purpose: str, start: int, X: Matrix) -> Any:
     """Return standard normal numbers in float64, made on the device of ``X``.
 
     They are addressed as those of `uniforms`, and equal on all devices but for the last bits.
@@ -53,7 +54,7 @@ def normals(shape: tuple[int, ...], seed: int, purpose: str, start: int, X: Any)
     return normal_quantile(uniforms(shape, seed, purpose, start, X))
 
 
-def sampled(X: Any, n_rows: int, seed: int, purpose: str) -> Any:
+def sampled(X: Matrix, n_rows: int, seed: int, purpose: str) -> Any:
     """Return at most ``n_rows`` random rows, in their order.
 
     >>> sampled(np.arange(10)[:, None], 3, 0, "pilot").shape

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 # What 10^12 operations can lose by underflow: as many times the smallest number above zero.
 UNDERFLOW = 5e-312
@@ -29,7 +29,7 @@ EIGEN_ROUNDINGS = 2.0
 
 
 @functools.cache
-def unit_roundoff(dtype: Any = np.float64) -> float:
+def unit_roundoff(dtype: npt.DTypeLike = np.float64) -> float:
     """Return half the distance from one to the next number.
 
     >>> unit_roundoff() == 2.0**-53, unit_roundoff(np.float32) == 2.0**-24
@@ -38,7 +38,7 @@ def unit_roundoff(dtype: Any = np.float64) -> float:
     return float(np.finfo(dtype).eps) / 2.0
 
 
-def gamma(n: float, dtype: Any = np.float64) -> float:
+def gamma(n: float, dtype: object = np.float64) -> float:
     """Return n u / (1 - n u): the relative error of n roundings, whichever way they go.
 
     >>> gamma(3) == 3 * 2.0**-53 / (1 - 3 * 2.0**-53)
@@ -48,7 +48,7 @@ def gamma(n: float, dtype: Any = np.float64) -> float:
     return nu / (1.0 - nu) if nu < 1.0 else math.inf
 
 
-def dot_error(n: float, x: float, y: float, dtype: Any = np.float64) -> float:
+def dot_error(n: float, x: float, y: float, dtype: object = np.float64) -> float:
     """Bound the error of matrix products whose sums have n terms.
 
     For X'Y, or any part of it, where n counts the rows of both and x, y are bounds on their

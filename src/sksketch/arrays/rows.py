@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import (
     DeviceCSR,
     as_device_csr,
@@ -32,7 +32,7 @@ TILE_BYTES = 1 << 20
 LARGEST_SQUARED_NORM = {np.dtype(np.float32): 1e36, np.dtype(np.float64): 1e300}
 
 
-def as_rows(X: Any, *, n_features: int | None = None) -> Any:
+def as_rows(X: object, *, n_features: int | None = None) -> Any:
     """Return ``X`` as a 2-D array or CSR matrix of numbers, without a copy where possible.
 
     A one-dimensional ``X`` is a single row. Data frames, lists, sparse matrices of any
@@ -77,7 +77,7 @@ def as_rows(X: Any, *, n_features: int | None = None) -> Any:
     return rows
 
 
-def _as_floats(rows: Any) -> Any:
+def _as_floats(rows: Matrix) -> Any:
     """Return rows in single or double precision."""
     if rows.dtype.kind in "biu":
         return rows.astype(np.float64)
@@ -91,7 +91,7 @@ def _as_floats(rows: Any) -> Any:
     return rows
 
 
-def _as_floats_on_device(X: Any) -> Any:
+def _as_floats_on_device(X: object) -> Any:
     """Return an array on a device in single or double precision."""
     name = dtype_name(X)
     if name.startswith("complex"):
@@ -102,7 +102,7 @@ def _as_floats_on_device(X: Any) -> Any:
     return cast(X, np.float32 if "float" in name else np.float64)
 
 
-def _as_csr(X: Any) -> Any:
+def _as_csr(X: Matrix) -> Any:
     """Return a sparse matrix of any format as CSR, after a look at its indices."""
     if X.dtype.kind not in "biuf":
         raise TypeError(
@@ -140,6 +140,8 @@ def without_traps(X: Any) -> Any:
                 if X.nnz and (index.min() < 0 or index.max() >= size):
                     raise ValueError(f"index {index.max()} or {index.min()} in a size of {size}")
         else:
+            if X.format == "dia":
+                _check_diagonals(X)
             X.tocsr().check_format(full_check=True)
     except (ValueError, IndexError) as error:
         raise ValueError(
@@ -148,7 +150,18 @@ def without_traps(X: Any) -> Any:
     return X
 
 
-def laid_out(X: Any) -> Any:
+def _check_diagonals(X: sp.dia_array) -> None:
+    """Refuse diagonals outside of a matrix; far ones make scipy write outside of its arrays."""
+    offsets, (n_rows, n_columns) = np.asarray(X.offsets), X.shape
+    if X.data.ndim != 2 or offsets.shape != (len(X.data),):
+        raise ValueError(f"{offsets.size} offsets for data of shape {X.data.shape}")
+    if len(np.unique(offsets)) < len(offsets):
+        raise ValueError("a diagonal comes twice")
+    if offsets.size and (offsets.min() <= -n_rows or offsets.max() >= n_columns):
+        raise ValueError(f"diagonal {offsets.max()} or {offsets.min()} in a shape of {X.shape}")
+
+
+def laid_out(X: Matrix) -> Any:
     """Return rows in C order and where their type is aligned: a copy only of those that are not.
 
     BLAS and compiled loops sum the same numbers in another order where they lie otherwise.
@@ -173,7 +186,7 @@ def _parts_of(X: Any) -> tuple[Array, Array, Array]:
     return X.data, X.indices, X.indptr
 
 
-def _as_dense(X: Any) -> Array:
+def _as_dense(X: object) -> Array:
     if isinstance(X, np.ndarray):
         return np.asarray(without_traps(X))
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -243,7 +256,7 @@ def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
     return np.asarray(norms)
 
 
-def _complaint(rows: Any, dtype: np.dtype[Any]) -> str:
+def _complaint(rows: Matrix, dtype: np.dtype[Any]) -> str:
     rows = on_host(rows)
     if on_device(rows):
         # Only the first bad row is looked at.
@@ -269,7 +282,7 @@ def _complaint(rows: Any, dtype: np.dtype[Any]) -> str:
     )
 
 
-def times(rows: Any, W: Array) -> Any:
+def times(rows: Matrix, W: Array) -> Any:
     """Return the product of rows, wherever they are, with a matrix of the host, in their place.
 
     >>> times(np.eye(2), np.array([[1.0], [2.0]])).ravel()
@@ -282,7 +295,7 @@ def times(rows: Any, W: Array) -> Any:
     return np.asarray(rows @ W)
 
 
-def as_weights(weights: Any, n_rows: int) -> Array | None:
+def as_weights(weights: object, n_rows: int) -> Array | None:
     """Return row weights as float64, or None; they must be finite and not negative."""
     if weights is None:
         return None

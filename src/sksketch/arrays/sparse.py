@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import blas
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import DeviceCSR, on_host
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.linalg import aligned_empty, norm_error, squared_norm
@@ -47,7 +47,7 @@ class SparseRows:
     center: Array
 
     @classmethod
-    def plain(cls, sparse: Any) -> SparseRows:
+    def plain(cls, sparse: sp.csr_array) -> SparseRows:
         """Return sparse rows as they are."""
         return cls(sparse, np.zeros(0), np.zeros(0))
 
@@ -136,7 +136,7 @@ class SparseRows:
             ger(-1.0, pull, self.center.astype(W.dtype), a=image.T, overwrite_a=1)
         return image
 
-    def _normal_on_device(self, W: Any) -> Any:
+    def _normal_on_device(self, W: Array) -> Any:
         Y = self._times(W)
         if not self.centered:
             return self.sparse.transposed_times(Y)
@@ -144,7 +144,7 @@ class SparseRows:
         Y = Y - scale @ (center.T @ W)
         return self.sparse.transposed_times(Y) - center @ (scale.T @ Y)
 
-    def _times(self, W: Any) -> Any:
+    def _times(self, W: Array) -> Any:
         """Return the stored part times W, where the entries are."""
         if isinstance(self.sparse, DeviceCSR):
             return self.sparse.times(like(W, self.sparse.data))
@@ -200,7 +200,7 @@ def whole_lines(n_vectors: int, n_lines: int = 1) -> int:
     return -(-n_vectors // (LINE * n_lines)) * LINE * n_lines
 
 
-def is_sparse(X: Any) -> bool:
+def is_sparse(X: object) -> bool:
     """Return whether rows are sparse, on the host or on a device.
 
     >>> is_sparse(sp.csr_array(np.eye(2))), is_sparse(np.eye(2))
@@ -248,7 +248,7 @@ def _without_zeros(rows: DeviceCSR) -> DeviceCSR:
     return DeviceCSR(rows.data[filled], rows.indices[filled], before[rows.indptr], rows.shape[1])
 
 
-def sparse_arrays(name: str, rows: Any) -> dict[str, Array]:
+def sparse_arrays(name: str, rows: Matrix) -> dict[str, Array]:
     """Return copies of the three arrays of a CSR matrix, named for a saved state."""
     rows = on_host(rows)
     return {f"{name}_{part}": getattr(rows, part).copy() for part in ("data", "indices", "indptr")}

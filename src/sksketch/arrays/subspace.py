@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from sksketch._typing import Array
 from sksketch.arrays.namespace import like, namespace, to_numpy
 
 
 def block_krylov(
-    apply: Callable[[Any], Any], start: Any, n_products: int, rank: int
+    apply: Callable[[Any], Any], start: Array, n_products: int, rank: int
 ) -> tuple[Any, Any]:
     """Return the leading eigenvalues and vectors that a block Krylov space has.
 
@@ -59,7 +60,7 @@ def block_krylov(
     return ritz_of_images(xp.concat(basis, axis=1), xp.concat(images, axis=1), rank)
 
 
-def ritz_of_images(S: Any, AS: Any, rank: int) -> tuple[Any, Any]:
+def ritz_of_images(S: Array, AS: Array, rank: int) -> tuple[Any, Any]:
     """Return the best eigenvalues and vectors in the span of the images A S.
 
     See `block_krylov`; ``S`` has orthonormal columns.
@@ -70,7 +71,7 @@ def ritz_of_images(S: Any, AS: Any, rank: int) -> tuple[Any, Any]:
     return values[: vectors.shape[1]], vectors
 
 
-def against(W: Any, basis: list[Any]) -> Any:
+def against(W: Array, basis: list[Any]) -> Any:
     """Return ``W`` without its parts along orthonormal columns; twice, because of rounding."""
     for _ in range(2):
         for B in basis:
@@ -78,7 +79,7 @@ def against(W: Any, basis: list[Any]) -> Any:
     return W
 
 
-def orthonormal(W: Any) -> Any:
+def orthonormal(W: Array) -> Any:
     """Return orthonormal columns that span those of ``W``, without those that add nothing.
 
     >>> orthonormal(np.array([[2.0, 4.0], [0.0, 0.0]])).shape
@@ -95,7 +96,7 @@ def orthonormal(W: Any) -> Any:
     return U[:, :keep]
 
 
-def symmetric_pencil(Q: Any, P: Any, rank: int) -> tuple[Any, Any]:
+def symmetric_pencil(Q: Array, P: Array, rank: int) -> tuple[Any, Any]:
     """Return the largest mu with Q c = mu P c, and their c with c'Pc = 1, as numpy arrays.
 
     Both matrices are symmetric and P has no negative eigenvalues but by rounding; where it has
@@ -111,7 +112,7 @@ def symmetric_pencil(Q: Any, P: Any, rank: int) -> tuple[Any, Any]:
     return values[::-1][:rank], (W @ C)[:, ::-1][:, :rank]
 
 
-def inverse_square_root(N: Any) -> Any:
+def inverse_square_root(N: Array) -> Any:
     """Return N^(-1/2) of a symmetric positive matrix, small eigenvalues raised to 1e-12 of all."""
     values, U = np.linalg.eigh(N)
     floor = max(float(np.abs(values).max(initial=0.0)) * 1e-12, math.ulp(0.0))

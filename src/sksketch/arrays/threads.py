@@ -6,6 +6,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -54,7 +55,7 @@ def blas_libraries() -> list[tuple[Any, Callable[[], int | None]]]:
     return [(library, _n_threads(library)) for library in found]
 
 
-def _n_threads(library: Any) -> Callable[[], int | None]:
+def _n_threads(library: ModuleType) -> Callable[[], int | None]:
     """Return OpenBLAS' own function where it has one of the usual names: it is asked often."""
     if library.internal_api == "openblas" and library.threading_layer == "pthreads":
         for prefix in ("", "scipy_"):

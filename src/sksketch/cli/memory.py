@@ -54,7 +54,7 @@ def largest_sketch(limit: int, n_features: int, *, sparse: bool, reading: float 
 
 
 def exact_fits(limit: int, n_features: int, *, reading: float = 0.0) -> bool:
-    """Say whether the exact covariance and a decomposition of it stay below the limit."""
+    """Return whether the exact covariance and a decomposition of it stay below the limit."""
     return 5 * 8 * n_features**2 <= limit - resident() - BLOCKS - reading
 
 

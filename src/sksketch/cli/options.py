@@ -72,7 +72,7 @@ def known_sketches(incomplete: str) -> list[str]:
 
 
 class MissingValues(StrEnum):
-    """What a missing value does."""
+    """Treatments of missing values."""
 
     error = "error"
     mean = "mean"
@@ -99,7 +99,7 @@ class Precision(StrEnum):
 
 
 class Purpose(StrEnum):
-    """What a sketch is to be read out by."""
+    """Models that a sketch can be read out by."""
 
     pca = "pca"
     svd = "svd"
@@ -108,13 +108,13 @@ class Purpose(StrEnum):
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Output = Annotated[
-    str, typer.Option("--output", "-o", metavar="FILE", help="Where to save; - is stdout.")
+    str, typer.Option("--output", "-o", metavar="FILE", help="Output file; - is stdout.")
 ]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Where the rows come from."""
+    """The source of the rows, and how it is read."""
 
     sources: Annotated[
         list[str],
@@ -126,31 +126,41 @@ class Rows:
     ]
     columns: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B", help="Features, separated by commas; by default all."),
+        typer.Option(metavar="A,B", help="Feature columns, separated by commas; by default all."),
     ] = None
     missing: Annotated[
-        MissingValues, typer.Option(help="A missing value is refused, filled, or its row dropped.")
+        MissingValues,
+        typer.Option(help="Refuse missing values, fill in column means, or drop the row."),
     ] = MissingValues.error
     one_hot: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=A,B", help="Turn a column into one for each category."),
+        typer.Option(
+            metavar="NAME=A,B", help="Encode a column as one indicator column per category."
+        ),
     ] = None
     input_format: Annotated[
-        InputFormat | None, typer.Option("--format", help="Where the name does not tell.")
+        InputFormat | None,
+        typer.Option("--format", help="Format, if the name does not have its ending."),
     ] = None
     header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether CSV begins with names.")
+        bool | None,
+        typer.Option(
+            "--header/--no-header", help="Whether the first line of CSV has the column names."
+        ),
     ] = None
-    delimiter: Annotated[str | None, typer.Option(help="Between the values of CSV.")] = None
+    delimiter: Annotated[str | None, typer.Option(help="Character between the values of CSV.")] = (
+        None
+    )
     n_features: Annotated[
-        int | None, typer.Option(min=1, help="Columns of svmlight files, or to hash vw names to.")
+        int | None,
+        typer.Option(min=1, help="Columns of svmlight files, or buckets for hashed vw names."),
     ] = None
     dtype: Annotated[Precision | None, typer.Option(help="Precision of the features.")] = None
 
 
 @dataclass(frozen=True)
 class Method:
-    """How the rows are remembered."""
+    """The sketch of the rows."""
 
     sketch: Annotated[
         str,
@@ -158,11 +168,13 @@ class Method:
     ] = "auto"
     sketch_size: Annotated[
         int | None,
-        typer.Option("--sketch-size", "--size", min=1, help="Rows that the sketch keeps."),
+        typer.Option(
+            "--sketch-size", "--size", min=1, help="Number of rows that the sketch keeps."
+        ),
     ] = None
     memory: Annotated[
         str | None,
-        typer.Option(metavar="2GB", help="Memory of the whole run; picks the sketch size."),
+        typer.Option(metavar="2GB", help="Memory limit of the whole run; sets the sketch size."),
     ] = None
     seed: Annotated[int, typer.Option(help="Seed of random sketches.")] = 0
     shard: Annotated[
@@ -172,7 +184,7 @@ class Method:
         int | None,
         typer.Option(
             min=1,
-            help="Number of all parts, if they are to be merged: chances that a bound fails are "
+            help="Number of all parts, if they are to be merged: the failure probability is "
             "divided among them.",
         ),
     ] = None
@@ -180,22 +192,23 @@ class Method:
 
 @dataclass(frozen=True)
 class Run:
-    """What the run writes, and how it goes on after an interruption."""
+    """The output of a run, its checkpoints and its messages."""
 
     output: Output
     checkpoint: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where to keep what is needed to go on; by default OUTPUT.checkpoint, which is "
-            "removed at the end. Run the same command again to go on.",
+            help="File that an interrupted run resumes from; by default OUTPUT.checkpoint, "
+            "which is removed at the end. Run the same command again to resume.",
         ),
     ] = None
     every: Annotated[
-        int | None, typer.Option(min=1, help="Rows between checkpoints; by default 30 seconds.")
+        int | None,
+        typer.Option(min=1, help="Rows between checkpoints; by default one every 30 seconds."),
     ] = None
     restart: Annotated[
-        bool, typer.Option("--restart", help="Start over, whatever the checkpoint holds.")
+        bool, typer.Option("--restart", help="Ignore an existing checkpoint and start over.")
     ] = False
     as_json: Json = False
     quiet: Annotated[
@@ -212,15 +225,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Spread:
-    """Who does the work; the result is the same for any number of workers."""
+    """The processes and devices that do the work; the result does not depend on their number."""
 
     workers: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help="Learn parts of the files in N processes and merge them. Several files, Parquet, "
-            ".npy and Zarr have parts.",
+            help="Learn parts of the source in N processes and merge them. Several files, Parquet, "
+            ".npy and Zarr can be divided into parts.",
         ),
     ] = None
     dask: Annotated[
@@ -229,22 +242,25 @@ class Spread:
     ] = None
     device: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Work on a device of torch, such as cuda."),
+        typer.Option(metavar="NAME", help="Compute on a torch device, such as cuda."),
     ] = None
 
 
 Tolerance = Annotated[
-    float | None, typer.Option(help="Relative error that the growing sketch has to meet.")
+    float | None, typer.Option(help="Relative error to meet; the sketch grows until it does.")
 ]
 Components = Annotated[
     str | None,
     typer.Option(
-        "--components", "-k", metavar="N", help="Components, or a fraction of the variance."
+        "--components",
+        "-k",
+        metavar="N",
+        help="Number of components, or the fraction of variance to explain.",
     ),
 ]
 Target = Annotated[
     str | None,
-    typer.Option("--target", "-t", metavar="NAME", help="Columns to predict, by name or number."),
+    typer.Option("--target", "-t", metavar="NAME", help="Target columns, by name or number."),
 ]
 
 
@@ -269,7 +285,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     }
 
     @functools.wraps(command)
-    def flat(**values: Any) -> None:
+    def flat(**values: object) -> None:
         made: dict[str, Any] = {}
         for name, group in groups.items():
             build: Any = group
@@ -291,6 +307,6 @@ def _fields(group: Any) -> list[inspect.Parameter]:
     ]
 
 
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def _keyword(name: str, annotation: object, default: object) -> inspect.Parameter:
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)

@@ -17,7 +17,7 @@ HEADER = f"{'rows':>12}  {'since last':>11}  {'loss':>11}  {'label':>10}  {'pred
 
 
 class Mark(NamedTuple):
-    """How it stood after a row: all losses so far, and that row's label and prediction."""
+    """The state after a row: all losses so far, and that row's label and prediction."""
 
     rows: int
     loss_sum: float

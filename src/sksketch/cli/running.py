@@ -1,4 +1,4 @@
-"""One run of a command: opens the rows, streams them with a bar, and leaves a way to go on."""
+"""One run of a command: opens the rows, streams them with a bar, and keeps a checkpoint."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RANDOM = ("gaussian", "sign", "countsketch", "srht", "sample")
 
 
 def are_sketches(rows: Rows) -> bool:
-    """Tell saved sketches, to be read out, from rows."""
+    """Return whether the sources are saved sketches, to be read out, and not rows."""
     return all(source.endswith(".sks") for source in rows.sources)
 
 
@@ -80,7 +80,9 @@ def keep_sources(rows: Rows, output: str) -> None:
     """Refuse to write the result over the rows that it comes from."""
     for source in rows.sources:
         if output != STDOUT and is_same(output, source):
-            raise typer.BadParameter(f"{output} holds the rows; give another name for the output")
+            raise typer.BadParameter(
+                f"refusing to overwrite the input {output}; give another output"
+            )
 
 
 def _split(texts: list[str] | None, numbered: bool) -> list[Any] | None:
@@ -131,7 +133,7 @@ def require_target(source: RowSource) -> None:
 
 
 def in_parts(
-    model: Any, source: RowSource, rows: Rows, target: str | None, run: Run, spread: Spread
+    model: object, source: RowSource, rows: Rows, target: str | None, run: Run, spread: Spread
 ) -> bool:
     """Learn parts of the rows in several processes or on a cluster, if that was asked for."""
     if spread.workers is None and spread.dask is None:
@@ -159,7 +161,7 @@ def learn(
 ) -> Any:
     """Let a model that keeps a sketch learn from all rows, and return it."""
     try:
-        # What can not be built would otherwise be noticed after the first block was read.
+        # What cannot be built would otherwise be noticed after the first block was read.
         model.new_sketch(source.n_features)
     except TypeError as error:
         raise typer.BadParameter(str(error)) from None
@@ -169,16 +171,16 @@ def learn(
 
 
 def stream(
-    model: Any,
+    model: object,
     source: RowSource,
     run: Run,
     *,
     progress: Progress | None = None,
-    classes: Any = None,
+    classes: object = None,
     n_passes: int = 1,
     device: str | None = None,
 ) -> None:
-    """Stream the rows through a model; a signal to stop says how to go on and ends the command.
+    """Stream the rows through a model; a signal to stop prints how to resume and ends the command.
 
     ``progress`` takes the place of the bar.
     """
@@ -186,7 +188,7 @@ def stream(
         find_device(device)
     checkpoint = checkpoint_of(run)
     if checkpoint is not None and checkpoint.exists() and not run.restart:
-        say(run, f"going on from {checkpoint}")
+        say(run, f"resuming from {checkpoint}")
     try:
         with progress_bar(shown=not run.quiet and progress is None) as bar:
             fit_stream(
@@ -201,7 +203,7 @@ def stream(
                 device=device,
             )
     except KeyboardInterrupt as error:
-        echo(_how_to_go_on(checkpoint), err=True)
+        echo(_how_to_resume(checkpoint), err=True)
         raise typer.Exit(exit_code(error)) from None
 
 
@@ -218,13 +220,13 @@ def finish(run: Run) -> None:
         checkpoint.unlink(missing_ok=True)
 
 
-def _how_to_go_on(checkpoint: Path | None) -> str:
+def _how_to_resume(checkpoint: Path | None) -> str:
     if checkpoint is None:
-        return "sksketch: stopped and nothing saved; pass --checkpoint FILE to be able to go on"
+        return "sksketch: stopped and nothing saved; pass --checkpoint FILE to be able to resume"
     if not checkpoint.exists():
         return "sksketch: stopped before the first rows were done"
     n_rows = read_state(checkpoint).count("rows_done")
     return (
-        f"sksketch: stopped; {n_rows:,} rows are in {checkpoint}. Run the same command again to "
-        "go on after them"
+        f"sksketch: stopped; {n_rows:,} rows are saved in {checkpoint}. Run the same command again "
+        "to resume"
     )

@@ -1,4 +1,4 @@
-"""What commands print: bars on stderr, facts on stdout."""
+"""The output of commands: bars on stderr, facts on stdout."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_LINES = 10
 
 @contextmanager
 def stage_bars(shown: bool = True) -> Iterator[Any]:
-    """Give a function of a stage, its rows done and its rows in all, which shows one bar each."""
+    """Yield a function of a stage, its rows done and its rows in all, which shows one bar each."""
     with ProgressBar(
         TextColumn("{task.description:>10}"),
         BarColumn(),
@@ -210,7 +210,7 @@ def _print_largest(largest: dict[str, dict[str, float]], intercepts: Any) -> Non
             echo(f"{name:<{width}} {value:.6g}")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -257,7 +257,7 @@ def print_json(record: dict[str, Any]) -> None:
     echo(json.dumps(_plain(record), allow_nan=False))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return ``value`` with arrays as lists and numbers that JSON knows."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}

@@ -55,5 +55,5 @@ def stoppable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _stop(number: int, _frame: Any) -> None:
+def _stop(number: int, _frame: object) -> None:
     raise Stopped(number)

@@ -32,15 +32,21 @@ class GaussianRows:
         Number of rows.
     spectrum : array of shape (n_features,)
         Eigenvalues of the covariance matrix of a single row, largest first.
-    n_phases : int
+    n_phases : int, default=1
         The rows are cut into this many equal parts, each with an
         independent rotation.
-    seed : int
+    seed : int, default=0
         Chooses rows and rotations.
-    batch_rows : int, optional
+    batch_rows : int, default=None
         Rows of a block; by default about half a million entries.
-    dtype : float64 or float32
+    dtype : float64 or float32, default=float64
         The rows of the two are different draws.
+
+    See Also
+    --------
+    stationary : Rows of a spectrum that falls as a power.
+    drifting : The same with directions that change half way.
+    low_rank_plus_noise : A few strong directions under white noise.
 
     Examples
     --------
@@ -84,7 +90,7 @@ class GaussianRows:
         self.batch_rows = batch_rows or self._tile_rows
 
     def blocks(self) -> Iterator[Block]:
-        """Give the rows in order, starting over at each call."""
+        """Yield the rows in order, starting over at each call."""
         return reblock(map(Block, self._tiles(0, self.n_rows)), self.batch_rows)
 
     def rows(self, start: int, stop: int) -> Array:
@@ -110,7 +116,7 @@ class GaussianRows:
         return self._rotate(chosen, signs)
 
     def _tiles(self, start: int, stop: int) -> Iterator[Array]:
-        """Give the rows from start to before stop, a tile or a part of one at a time."""
+        """Yield the rows from start to before stop, a tile or a part of one at a time."""
         # Phase p holds the rows from p * n_rows / n_phases on, rounded up.
         edges = [-(-self.n_rows * phase // self.n_phases) for phase in range(self.n_phases + 1)]
         for phase, (first, last) in enumerate(pairwise(edges)):
@@ -156,8 +162,33 @@ def stationary(
 ) -> GaussianRows:
     """Return rows whose singular values fall as ``i ** -decay``, the same from first to last.
 
-    Seed, ``batch_rows`` and ``dtype`` are those of `GaussianRows`.
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    n_features : int
+        Number of columns.
+    decay : float, default=0.75
+        Exponent of the power law.
+    seed : int, default=0
+        Chooses rows and rotations.
+    batch_rows : int, default=None
+        Rows of a block; by default about half a million entries.
+    dtype : {float64, float32}, default=float64
+        Precision; the rows of the two are different draws.
 
+    Returns
+    -------
+    GaussianRows
+        A source of rows, drawn when they are read.
+
+    See Also
+    --------
+    GaussianRows : The class of the source.
+    drifting : The same with directions that change half way.
+
+    Examples
+    --------
     >>> stationary(1000, 4, decay=0.5).spectrum.round(3)
     array([1.   , 0.5  , 0.333, 0.25 ])
     """
@@ -177,8 +208,35 @@ def drifting(
     """Return rows as `stationary` does, whose directions change half way.
 
     The second half has the same spectrum in an independent basis, so a sketch
-    must forget or make room for what it has learnt.
+    must forget or make room for what it has learned.
 
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    n_features : int
+        Number of columns.
+    decay : float, default=0.75
+        Exponent of the power law.
+    seed : int, default=0
+        Chooses rows and rotations.
+    batch_rows : int, default=None
+        Rows of a block; by default about half a million entries.
+    dtype : {float64, float32}, default=float64
+        Precision; the rows of the two are different draws.
+
+    Returns
+    -------
+    GaussianRows
+        A source of rows, drawn when they are read.
+
+    See Also
+    --------
+    GaussianRows : The class of the source.
+    stationary : The same without the change.
+
+    Examples
+    --------
     >>> source = drifting(1000, 64)
     >>> before, after = source.components(1, phase=0), source.components(1, phase=1)
     >>> bool(abs(before @ after.T) < 0.5)
@@ -204,6 +262,35 @@ def low_rank_plus_noise(
     with z and w standard normal: the usual test matrix of frequent directions
     (Ghashami et al. (2016), SIAM J. Comput. 45(5)), with ``noise`` for 1 / zeta.
 
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    n_features : int
+        Number of columns.
+    rank : int, default=20
+        Number of strong directions.
+    noise : float, default=0.1
+        Standard deviation of the noise in each column.
+    seed : int, default=0
+        Chooses rows and rotations.
+    batch_rows : int, default=None
+        Rows of a block; by default about half a million entries.
+    dtype : {float64, float32}, default=float64
+        Precision; the rows of the two are different draws.
+
+    Returns
+    -------
+    GaussianRows
+        A source of rows, drawn when they are read.
+
+    See Also
+    --------
+    GaussianRows : The class of the source.
+    stationary : Rows of a spectrum that falls as a power.
+
+    Examples
+    --------
     >>> low_rank_plus_noise(1000, 4, rank=2, noise=0.0).spectrum
     array([1.  , 0.25, 0.  , 0.  ])
     """
@@ -227,6 +314,28 @@ def truncation_breaker(
     directions stays at most 1 (Luo et al. (2019), appendix F). The axes matter:
     rotated copies leave rounding errors that grow until truncation sees them.
 
+    Parameters
+    ----------
+    sketch_size : int
+        Number of unit rows.
+    n_copies : int
+        Number of copies of the late row.
+    norm : float, default=0.7
+        Length of the late row.
+    n_features : int, default=None
+        Number of columns; by default ``sketch_size + 1``.
+
+    Returns
+    -------
+    array of shape (sketch_size + n_copies, n_features)
+        The rows, in order.
+
+    See Also
+    --------
+    FrequentDirections : The sketch that keeps the late rows.
+
+    Examples
+    --------
     >>> truncation_breaker(2, n_copies=3)
     array([[1. , 0. , 0. ],
            [0. , 1. , 0. ],

@@ -31,12 +31,12 @@ class LinearModelRows:
         Shape of the matrix.
     effective_rank : int
         Directions that the targets depend on; beyond it the rows fade quickly.
-    noise_sd : float
+    noise_sd : float, default=2.0
         Standard deviation of the noise in the targets. The paper prints N(0, 4 I), which can
         be read as 2 or as 4.
-    seed : int
+    seed : int, default=0
         Chooses rows, coefficients and noise.
-    batch_rows : int, optional
+    batch_rows : int, default=None
         Rows of a block; by default about half a million entries.
 
     Attributes
@@ -44,6 +44,11 @@ class LinearModelRows:
     coefficients : array of shape (n_features,)
         Those of the model, in the columns of the rows: a target is ``row @ coefficients``
         and noise.
+
+    See Also
+    --------
+    GaussianRows : Rows without targets.
+    StreamingRidge : Ridge regression of such a source.
 
     Examples
     --------
@@ -87,7 +92,7 @@ class LinearModelRows:
         self.coefficients: Array = scipy.fft.dct(x / np.linalg.norm(x), norm="ortho")
 
     def blocks(self) -> Iterator[Block]:
-        """Give the rows and targets in order, starting over at each call."""
+        """Yield the rows and targets in order, starting over at each call."""
         return reblock(self._tiles(0, self.n_rows), self.batch_rows)
 
     def rows(self, start: int, stop: int) -> Block:

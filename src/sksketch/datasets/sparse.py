@@ -32,12 +32,17 @@ class SparseSignRows:
     ----------
     n_rows, n_features : int
         Shape of the matrix.
-    nnz_per_row : int
+    nnz_per_row : int, default=100
         Entries of a row; the head they need must leave a tail.
-    seed : int
+    seed : int, default=0
         Chooses the rows.
-    batch_rows : int, optional
+    batch_rows : int, default=None
         Rows of a block; by default about half a million entries.
+
+    See Also
+    --------
+    GaussianRows : Dense rows of a given spectrum.
+    SparseFrequentDirections : The sketch whose paper has these rows.
 
     Examples
     --------
@@ -73,7 +78,7 @@ class SparseSignRows:
         self.batch_rows = batch_rows or self._tile_rows
 
     def blocks(self) -> Iterator[Block]:
-        """Give the rows in order, starting over at each call."""
+        """Yield the rows in order, starting over at each call."""
         return reblock(map(Block, self._tiles(0, self.n_rows)), self.batch_rows)
 
     def rows(self, start: int, stop: int) -> Any:

@@ -1,1 +1,1 @@
-"""What was found, for people: findings as numbers, plots, reports and the tour."""
+"""Results for people: findings as numbers, plots, reports and the tour."""

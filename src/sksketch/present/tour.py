@@ -34,7 +34,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class TourReport:
-    """What one tour found, what it cost and how far from the truth it was.
+    """The findings of one tour, what it cost and how far from the truth it was.
 
     Variances are per row (divided by ``n_rows - 1``); errors are relative
     to the total variance; memory is in bytes.

@@ -23,7 +23,7 @@ ADVICE = ("; delete the file, or pass ", Option("resume", False), " to start ove
 
 
 class Checkpoint:
-    """The file from which a run goes on after it was stopped.
+    """The file from which an interrupted run resumes.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Checkpoint:
         What tells the source from another.
     """
 
-    def __init__(self, path: PathLike, estimator: Any, fingerprint: dict[str, Any]) -> None:
+    def __init__(self, path: PathLike, estimator: object, fingerprint: dict[str, Any]) -> None:
         self.path = os.fspath(path)
         self.n_written = 0
         self._estimator = _as_json(described(estimator))
@@ -69,7 +69,7 @@ class Checkpoint:
                 changed = difference(json.loads(meta[what]), mine)
             if changed is not None:
                 raise ExplainedError(
-                    f"cannot go on from the checkpoint {self.path!r}, because the {what} has "
+                    f"cannot resume from the checkpoint {self.path!r}, because the {what} has "
                     f"changed: {changed}",
                     *ADVICE,
                 )
@@ -81,7 +81,7 @@ class Checkpoint:
         return n_done
 
 
-def described(value: Any) -> Any:
+def described(value: object) -> Any:
     """Return plain data that are equal in two processes if two values would do the same.
 
     >>> described({"size": np.int64(3), "f": len})
@@ -109,8 +109,8 @@ def described(value: Any) -> Any:
     return _without_addresses(repr(value))
 
 
-def _code(function: Any) -> str:
-    """Tell two functions of the same name apart."""
+def _code(function: object) -> str:
+    """Return a digest that differs between two functions of the same name."""
     code = getattr(function, "__code__", None)
     if code is None:
         return ""
@@ -122,8 +122,8 @@ def _without_addresses(text: str) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
-def difference(old: Any, new: Any, name: str = "") -> str | None:
-    """Say where two pieces of plain data differ first; None if they do not.
+def difference(old: object, new: object, name: str = "") -> str | None:
+    """Name the first place where two plain values differ; None if they do not.
 
     >>> difference({"a": 1, "b": [2, 3]}, {"a": 1, "b": [2, 4]})
     'b.1 was 3 and is 4'
@@ -145,10 +145,10 @@ def difference(old: Any, new: Any, name: str = "") -> str | None:
     return next((part for part in parts if part is not None), None)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _as_json(value: Any) -> str:
+def _as_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, default=str)

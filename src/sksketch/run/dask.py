@@ -41,9 +41,9 @@ S = TypeVar("S", bound=Sketch)
 
 def fit_dask(
     estimator: T,
-    X: Any,
-    y: Any = None,
-    sample_weight: Any = None,
+    X: object,
+    y: object = None,
+    sample_weight: object = None,
     *,
     fan_in: int = FAN_IN,
     progress: bool | Progress = False,
@@ -62,14 +62,14 @@ def fit_dask(
     X : dask array, dask DataFrame or list of Delayed
         Rows. An array may have dense or sparse chunks, of unknown length, and chunks of columns.
         Each Delayed stands for a block of rows: an array, sparse matrix or data frame.
-    y : dask array, Series or DataFrame, or list of Delayed, optional
+    y : dask array, Series or DataFrame, or list of Delayed, default=None
         Targets, in the same partitions; those of an array of known chunks are cut to fit.
-    sample_weight : like ``y``, optional
-        Each row counts as so many copies of itself.
-    fan_in : int
+    sample_weight : dask array or Series, or list of Delayed, default=None
+        Row ``i`` counts as ``sample_weight[i]`` copies of itself.
+    fan_in : int, default=8
         Partitions that are merged at a time.
-    progress : bool or callable
-        As for `fit_stream`.
+    progress : bool or callable, default=False
+        True writes one line to stderr; a callable gets the rows done and all rows.
 
     Returns
     -------
@@ -83,13 +83,11 @@ def fit_dask(
     RuntimeError
         If the cluster has lost all of its workers.
 
-    Examples
+    See Also
     --------
-    >>> import dask.array as da
-    >>> from sksketch import StreamingPCA
-    >>> X = da.random.default_rng(0).standard_normal((4_000, 30), chunks=(1_000, 30))
-    >>> fit_dask(StreamingPCA(2), X).n_samples_seen_
-    4000
+    sketch_dask : The same for a sketch alone.
+    fit_stream : One process, with checkpoints.
+    fit_spark : The same for a Spark frame.
 
     Notes
     -----
@@ -98,6 +96,14 @@ def fit_dask(
     comes back for five minutes, or for as long as ``distributed.scheduler.no-workers-timeout``
     says, a RuntimeError ends the run. A cluster that has had no worker yet is waited for, with a
     warning after the same time.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sksketch import StreamingPCA
+    >>> X = da.random.default_rng(0).standard_normal((4_000, 30), chunks=(1_000, 30))
+    >>> fit_dask(StreamingPCA(2), X).n_samples_seen_
+    4000
     """
     check_fan_in(fan_in)
     shard_template(estimator)
@@ -108,7 +114,7 @@ def fit_dask(
     with reporting(progress) as report, Callbacks(estimator).running("fit_dask"):
         run = Run(report, n_rows, fan_in)
 
-        def learn(template: Any) -> Shard:
+        def learn(template: object) -> Shard:
             sent = run.send(template)
             leaves = [(learn_partition, sent, *blocks) for blocks in parts.blocks]
             return run.merged(type(estimator), leaves)
@@ -117,7 +123,9 @@ def fit_dask(
     return estimator
 
 
-def sketch_dask(sketch: S, X: Any, *, fan_in: int = FAN_IN, progress: bool | Progress = False) -> S:
+def sketch_dask(
+    sketch: S, X: object, *, fan_in: int = FAN_IN, progress: bool | Progress = False
+) -> S:
     """Sketch a dask collection: each partition on its worker, then a tree of merges.
 
     Parameters
@@ -126,15 +134,20 @@ def sketch_dask(sketch: S, X: Any, *, fan_in: int = FAN_IN, progress: bool | Pro
         An empty one; random sketches number the partitions as their shards.
     X : dask array, dask DataFrame or list of Delayed
         Rows, as for `fit_dask`.
-    fan_in : int
+    fan_in : int, default=8
         Partitions that are merged at a time.
-    progress : bool or callable
-        As for `fit_stream`.
+    progress : bool or callable, default=False
+        True writes one line to stderr; a callable gets the rows done and all rows.
 
     Returns
     -------
     sketch
         The same object.
+
+    See Also
+    --------
+    fit_dask : The same for estimators.
+    Sketch.merge : Merges two sketches.
 
     Examples
     --------
@@ -170,7 +183,7 @@ def fit_dask_parts(
     with reporting(progress) as report, client(address):
         run = Run(report, n_rows, fan_in)
 
-        def learn(template: Any) -> Shard:
+        def learn(template: object) -> Shard:
             sent = run.send(template)
             return run.merged(type(estimator), [(learn_part, sent, part) for part in parts])
 
@@ -185,7 +198,9 @@ def _takes_weights(estimator: Any) -> bool:
     return "sample_weight" in inspect.signature(estimator.partial_fit).parameters
 
 
-def learn_partition(template: Any, X: Any, y: Any, weights: Any, index: int, n: int) -> Shard:
+def learn_partition(
+    template: object, X: object, y: object, weights: object, index: int, n: int
+) -> Shard:
     """Learn one partition on a worker; ``X`` may be a list of chunks of columns."""
     return learn_shard(template, rows_of(X, y, weights), index, n)
 
@@ -211,11 +226,11 @@ class Run:
         self._report, self._n_rows, self._fan_in = report, n_rows, fan_in
         self._n_done = 0
 
-    def send(self, template: Any) -> Any:
+    def send(self, template: object) -> Any:
         """Return the template as something that tasks can share."""
         return self._dask.delayed(template, pure=False, traverse=False)
 
-    def merged(self, kind: Any, leaves: Sequence[tuple[Any, ...]]) -> Shard:
+    def merged(self, kind: type, leaves: Sequence[tuple[Any, ...]]) -> Shard:
         """Run ``leaf[0](*leaf[1:], index, n)`` for every leaf and merge what they return."""
         delayed, n = self._dask.delayed, len(leaves)
         # A name of its own for each run, or a cluster might give back an earlier result.
@@ -242,7 +257,7 @@ class Run:
         self._n_done += n_rows
         self._report(self._n_done, self._n_rows)
 
-    def _on_cluster(self, root: Any, tasks: list[Leaf]) -> Shard:
+    def _on_cluster(self, root: object, tasks: list[Leaf]) -> Shard:
         root_future, *counts = self._client.compute([root, *(task.count for task in tasks)])
         numbers = {future.key: index for index, future in enumerate(counts)}
         try:
@@ -262,12 +277,17 @@ class Run:
             raise
 
     def _completed(self, futures: list[Any]) -> Iterator[Any]:
-        """Give futures as they are done, as long as there is somebody to work on them."""
+        """Yield futures as they are done, as long as there is somebody to work on them."""
         left = _load_distributed().as_completed(futures)
         workers = Workers(self._client, patience(self._dask))
         while not left.is_empty():
             if left.has_ready():
-                yield from left.next_batch(block=False)
+                for future in left.next_batch(block=False):
+                    if future.status in ("pending", "lost"):
+                        # Its worker died between the news and this look: it is computed again.
+                        left.add(future)
+                    else:
+                        yield future
             else:
                 workers.check()
                 time.sleep(POLL)
@@ -279,17 +299,17 @@ class Run:
         (future,) = self._completed([self._client.compute(task)])
         return future.result()
 
-    def _locally(self, root: Any, tasks: list[Leaf]) -> Shard:
+    def _locally(self, root: object, tasks: list[Leaf]) -> Shard:
         from dask.callbacks import Callback
 
         counts = {task.count.key for task in tasks}
         running: set[Any] = set()
 
-        def after_task(key: Any, value: Any, *_: Any) -> None:
+        def after_task(key: object, value: Any, *_: object) -> None:
             if key in counts:
                 self._add(value)
 
-        def at_end(_dsk: Any, state: Any, failed: bool) -> None:
+        def at_end(_dsk: object, state: Any, failed: bool) -> None:
             if failed:
                 running.update(state["running"])
 
@@ -348,10 +368,10 @@ def _load_distributed() -> Any:
 
 
 def _explained(error: BaseException) -> BaseException:
-    """Say in words what distributed says of a task that no worker has survived."""
+    """Explain the error that distributed raises for a task that no worker has survived."""
     if type(error).__name__ != "KilledWorker":
         return error
     return RuntimeError(
-        "every worker that had it was lost, for want of memory or by a crash, its own or that of "
-        "a neighbour; give smaller partitions, or raise distributed.scheduler.allowed-failures"
+        "every worker that ran this partition died (out of memory or crashed); "
+        "give smaller partitions, or raise distributed.scheduler.allowed-failures"
     )

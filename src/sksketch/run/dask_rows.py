@@ -14,7 +14,7 @@ from sksketch.arrays.rows import without_traps
 from sksketch.models.runner import is_dask, module_of
 from sksketch.models.scikit_learn import output_of
 from sksketch.run.shards import Rows
-from sksketch.streams.blocks import stacked
+from sksketch.streams.blocks import concatenated
 
 
 def load_dask() -> Any:
@@ -37,7 +37,7 @@ class Parts(NamedTuple):
     n_rows: int | None
 
 
-def collect(X: Any, y: Any = None, weights: Any = None) -> Parts:
+def collect(X: object, y: object = None, weights: object = None) -> Parts:
     """Return the partitions of rows with what came beside them."""
     load_dask()
     if not is_dask(X):
@@ -94,7 +94,7 @@ def _aligned(beside: Any, name: str, n_parts: int, lengths: list[int] | None) ->
 
 
 def rows_of(X: Any, y: Any, weights: Any) -> Iterator[Rows]:
-    """Give a partition as rows, on the worker that has it."""
+    """Yield a partition as rows, on the worker that has it."""
     X, y = _joined(X), _joined(y)
     weights = None if weights is None else np.asarray(_joined(weights)).ravel()
     for name, beside in (("targets", y), ("weights", weights)):
@@ -103,7 +103,7 @@ def rows_of(X: Any, y: Any, weights: Any) -> Iterator[Rows]:
     yield Rows(X, y, weights)
 
 
-def _joined(chunks: Any) -> Any:
+def _joined(chunks: object) -> Any:
     """Return chunks of columns side by side, and whatever has no shape as an array."""
     if isinstance(chunks, list) and chunks and getattr(chunks[0], "shape", None):
         if any(map(sp.issparse, chunks)):
@@ -127,17 +127,17 @@ def first_rows(parts: Parts, n_rows: int, compute: Callable[[Any], Any]) -> Any:
             heads.append(head)
     if not heads:
         raise ValueError("the partitions hold no rows; give some that do")
-    return stacked(heads)
+    return concatenated(heads)
 
 
-def _head(X: Any, n_rows: int) -> Any:
+def _head(X: object, n_rows: int) -> Any:
     return _joined(X)[:n_rows]
 
 
 # Answers
 
 
-def lazily(estimator: Any, method: str, X: Any) -> Any:
+def lazily(estimator: object, method: str, X: object) -> Any:
     """Return what a method would give for a dask collection, to be computed when needed.
 
     An array gives an array in the same partitions, a frame a frame with the names of the new
@@ -157,11 +157,11 @@ def lazily(estimator: Any, method: str, X: Any) -> Any:
     return _lazy_frame(estimator, method, X)
 
 
-def _answer(estimator: Any, method: str, X: Any) -> Any:
+def _answer(estimator: object, method: str, X: object) -> Any:
     return getattr(estimator, method)(X)
 
 
-def _example(estimator: Any, method: str, X: Any) -> Any:
+def _example(estimator: object, method: str, X: object) -> Any:
     """Return the answer for one row; what is read from the sketch is then there for all."""
     with warnings.catch_warnings():
         # That rows have no names is said where they are computed.
@@ -198,7 +198,7 @@ def _lazy_frame(estimator: Any, method: str, X: Any) -> Any:
     return X.map_partitions(_in_frame, estimator, method, names, meta=meta.iloc[:0])
 
 
-def _in_frame(X: Any, estimator: Any, method: str, names: Any) -> Any:
+def _in_frame(X: Any, estimator: object, method: str, names: Any) -> Any:
     import pandas
 
     if len(X):

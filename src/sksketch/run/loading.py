@@ -52,12 +52,27 @@ ESTIMATORS: dict[str, Any] = {
 def load(path: PathLike) -> Any:
     """Return the sketch or estimator that ``save`` wrote to ``path``.
 
+    Parameters
+    ----------
+    path : str or path
+        A file that ``save`` or a command has written.
+
+    Returns
+    -------
+    Sketch or estimator
+        An object that continues where the saved one was.
+
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     StateFormatError
         If the file is truncated, foreign, damaged or from a newer release.
+
+    See Also
+    --------
+    Sketch.save : Writes a sketch to a file.
+    fit_stream : Learns from a source and keeps checkpoints.
 
     Examples
     --------

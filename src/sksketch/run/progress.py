@@ -1,4 +1,4 @@
-"""How far a run is: one line on stderr, any callable, or scikit-learn's callbacks."""
+"""Progress of a run: one line on stderr, any callable, or scikit-learn's callbacks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ProgressLine:
 
 
 def describe(n_done: int, n_rows: int | None, *, n_new: int, seconds: float) -> str:
-    """Say how far a run is; ``n_new`` rows of it took ``seconds``.
+    """Return how far a run is, in words; ``n_new`` rows of it took ``seconds``.
 
     >>> describe(50_000, 200_000, n_new=50_000, seconds=2.0)
     '50,000 of 200,000 rows (25%), 25,000 rows/s, 6 s left'
@@ -80,7 +80,7 @@ def _duration(seconds: float) -> str:
 
 @contextmanager
 def reporting(progress: bool | Progress) -> Iterator[Progress]:
-    """Give what ``progress`` stands for, and see to its last line."""
+    """Yield the callable that ``progress`` stands for, and finish its last line."""
     if callable(progress):
         yield progress
     elif not progress:

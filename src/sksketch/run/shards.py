@@ -15,7 +15,7 @@ from sksketch.models.protocols import Piloted, SeveralPasses, Shardable
 from sksketch.sketches import Sketch
 from sksketch.state.persistence import State
 
-#: Parts that are merged at a time, unless told otherwise.
+#: Parts that are merged at a time, unless the caller gives another number.
 FAN_IN = 8
 
 
@@ -28,7 +28,7 @@ class Rows(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """What was learned from the partitions ``first`` to ``stop - 1``."""
+    """The state learned from the partitions ``first`` to ``stop - 1``."""
 
     first: int
     stop: int
@@ -37,8 +37,8 @@ class Shard(NamedTuple):
     state: State | None
 
 
-def shard_template(estimator: Any) -> Any:
-    """Return what every part starts from; refuse what can not be merged, before any work."""
+def shard_template(estimator: object) -> Any:
+    """Return what every part starts from; refuse what cannot be merged, before any work."""
     if isinstance(estimator, Sketch):
         if estimator.n_features is not None:
             raise ValueError(f"{estimator!r} has rows already; pass its fresh() and merge the two")
@@ -46,7 +46,7 @@ def shard_template(estimator: Any) -> Any:
     if isinstance(estimator, Shardable):
         return estimator.shard_template()
     raise NotMergeableError(
-        f"{type(estimator).__name__} can not learn parts of the rows apart; use fit_stream, which "
+        f"{type(estimator).__name__} cannot learn parts of the rows apart; use fit_stream, which "
         "takes one part after the other"
     )
 
@@ -85,7 +85,7 @@ def _state(model: Sketch | Shardable) -> State:
 
 
 def merge_shards(kind: Any, shards: Sequence[Shard]) -> Shard:
-    """Merge neighbours, from left to right; ``kind`` is the class of their states.
+    """Merge neighbors, from left to right; ``kind`` is the class of their states.
 
     Each partition is in one of them exactly once, or the merge is refused.
     """
@@ -109,7 +109,7 @@ def merge_shards(kind: Any, shards: Sequence[Shard]) -> Shard:
 
 
 def groups(items: Sequence[Any], fan_in: int) -> list[Sequence[Any]]:
-    """Cut into groups of ``fan_in`` neighbours; the last may be smaller.
+    """Cut into groups of ``fan_in`` neighbors; the last may be smaller.
 
     >>> groups(range(5), 2)
     [range(0, 2), range(2, 4), range(4, 5)]
@@ -117,7 +117,7 @@ def groups(items: Sequence[Any], fan_in: int) -> list[Sequence[Any]]:
     return [items[start : start + fan_in] for start in range(0, len(items), fan_in)]
 
 
-def merge_tree(kind: Any, shards: Sequence[Shard], fan_in: int = FAN_IN) -> Shard:
+def merge_tree(kind: type, shards: Sequence[Shard], fan_in: int = FAN_IN) -> Shard:
     """Merge all shards in this process, in the tree that every scheduler uses."""
     check_fan_in(fan_in)
     while len(shards) > 1:
@@ -154,7 +154,7 @@ class MergeTree:
         """The level of the one that all are merged into."""
         return len(self._widths) - 1
 
-    def add(self, level: int, number: int, shard: Any) -> tuple[int, int, list[Any]] | None:
+    def add(self, level: int, number: int, shard: object) -> tuple[int, int, list[Any]] | None:
         """Put a shard in its place; return the place and parts of the next one, if complete."""
         group = number // self._fan_in
         parts = self._waiting.setdefault((level, group), {})

@@ -6,7 +6,7 @@ import copy
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from sksketch.run.shards import (
 )
 from sksketch.sketches import Sketch
 from sksketch.state.persistence import from_bytes, to_bytes
-from sksketch.streams.blocks import stacked
+from sksketch.streams.blocks import concatenated
 from sksketch.streams.formats.spark_vectors import (
     SHARD_SCHEMA,
     Columns,
@@ -36,6 +36,10 @@ from sksketch.streams.formats.spark_vectors import (
     with_column,
 )
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+    from pyspark.sql.types import DataType
+
 T = TypeVar("T")
 
 NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "decimal")
@@ -43,7 +47,7 @@ NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean",
 
 def fit_spark(
     estimator: T,
-    df: Any,
+    df: DataFrame,
     *,
     features: str | list[str] | None = None,
     target: str | list[str] | None = None,
@@ -62,14 +66,14 @@ def fit_spark(
         One that can be merged. As with ``fit``, what it learned before is forgotten.
     df : pyspark.sql.DataFrame
         Rows.
-    features : str or list of str, optional
+    features : str or list of str, default=None
         Numeric columns, or one column of vectors (sparse ones stay sparse) or of arrays. By
         default all columns but target and weight.
-    target : str or list of str, optional
+    target : str or list of str, default=None
         Numeric columns to predict.
-    weight : str, optional
-        Each row counts as so many copies of itself.
-    fan_in : int
+    weight : str, default=None
+        Column with the weights: a row of weight ``w`` counts as ``w`` copies of itself.
+    fan_in : int, default=8
         Partitions that are merged at a time.
 
     Returns
@@ -81,6 +85,12 @@ def fit_spark(
     ------
     PartitionError
         A ValueError that begins with the number of the partition.
+
+    See Also
+    --------
+    transform_spark : Applies the fitted estimator to a frame.
+    fit_dask : The same for dask collections.
+    fit_stream : One process, with checkpoints.
 
     Examples
     --------
@@ -95,7 +105,7 @@ def fit_spark(
     chosen = df.select(*columns.features, *columns.target, *([weight] if weight else []))
     n_parts = _n_partitions(chosen)
 
-    def learn(template: Any) -> Shard:
+    def learn(template: object) -> Shard:
         task = partial(_learn_partition, template, columns, n_parts)
         shards = chosen.mapInArrow(task, SHARD_SCHEMA)
         kind, width, size = type(estimator), n_parts, fan_in
@@ -127,15 +137,20 @@ def transform_spark(
         With ``transform``, or else ``predict``.
     df : pyspark.sql.DataFrame
         Rows.
-    features : str or list of str, optional
-        As for `fit_spark`; by default the columns that the estimator has learned from.
-    output : str
+    features : str or list of str, default=None
+        Numeric columns, or one column of vectors or of arrays; by default those that the
+        estimator has learned from.
+    output : str, default="scores"
         Name of the new column: an array for each row, or a number where there is one.
 
     Returns
     -------
     pyspark.sql.DataFrame
         Computed when it is needed.
+
+    See Also
+    --------
+    fit_spark : Learns from a Spark frame.
 
     Examples
     --------
@@ -174,7 +189,12 @@ def _require_spark() -> None:
         raise ImportError("pyspark is needed: pip install 'scikit-sketch[spark]'") from None
 
 
-def _columns(df: Any, features: Any, target: Any, weight: str | None) -> Columns:
+def _columns(
+    df: DataFrame,
+    features: str | list[str] | None,
+    target: str | list[str] | None,
+    weight: str | None,
+) -> Columns:
     """Return the columns to read, if the frame has them and they hold numbers."""
     targets = [target] if isinstance(target, str) else list(target or [])
     if features is None:
@@ -196,12 +216,12 @@ def _columns(df: Any, features: Any, target: Any, weight: str | None) -> Columns
     return Columns(names, targets, weight)
 
 
-def _are_plain(df: Any, names: list[str]) -> bool:
+def _are_plain(df: DataFrame, names: list[str]) -> bool:
     types = dict(df.dtypes)
     return all(types[name].partition("(")[0] in NUMERIC for name in names)
 
 
-def _n_partitions(df: Any) -> int:
+def _n_partitions(df: DataFrame) -> int:
     from pyspark.errors import PySparkException
 
     try:
@@ -226,7 +246,7 @@ def _partition_number() -> int:
 
 
 def _learn_partition(
-    template: Any, columns: Columns, n_parts: int, batches: Iterator[Any]
+    template: object, columns: Columns, n_parts: int, batches: Iterator[Any]
 ) -> Iterator[Any]:
     """Learn a partition; gives one row, also for a partition without any."""
     blocks = (Rows(*batch_rows(batch, columns)) for batch in batches)
@@ -242,7 +262,7 @@ def _as_row(shard: Shard) -> tuple[int, int, int, bytes | None]:
     return shard.first, shard.stop, shard.n_rows, state
 
 
-def _from_row(row: Any) -> Shard:
+def _from_row(row: Row) -> Shard:
     state = None if row["state"] is None else from_bytes(bytes(row["state"]))
     return Shard(row["first"], row["stop"], row["n_rows"], state)
 
@@ -252,7 +272,12 @@ def _in_order(rows: Any) -> list[Shard]:
 
 
 def _answer_batches(
-    estimator: Any, method: str, columns: Columns, output: str, dtype: Any, batches: Iterator[Any]
+    estimator: object,
+    method: str,
+    columns: Columns,
+    output: str,
+    dtype: DataType,
+    batches: Iterator[Any],
 ) -> Iterator[Any]:
     for batch in batches:
         if batch.num_rows:
@@ -264,7 +289,7 @@ def _answer_batches(
 # In the driver
 
 
-def _merged(shards: Any, kind: Any, size: int) -> Any:
+def _merged(shards: DataFrame, kind: type, size: int) -> Any:
     """Merge the shards of each ``size`` consecutive partitions."""
     from pyspark.sql.functions import col, floor
 
@@ -272,22 +297,22 @@ def _merged(shards: Any, kind: Any, size: int) -> Any:
     return shards.groupBy(group).applyInArrow(_group_merger(kind), SHARD_SCHEMA)
 
 
-def _group_merger(kind: Any) -> Callable[[Any], Any]:
+def _group_merger(kind: type) -> Callable[[Any], Any]:
     # Spark counts the arguments to tell whether the key is wanted.
-    def merge(table: Any) -> Any:
+    def merge(table: object) -> Any:
         return _merge_group(kind, table)
 
     return merge
 
 
-def _head(df: Any, columns: Columns, n_rows: int) -> Any:
+def _head(df: DataFrame, columns: Columns, n_rows: int) -> Any:
     """Return the first rows, for a pilot."""
     rows = df.limit(n_rows).mapInArrow(packed, "batch binary").collect()
     batches = [batch for row in rows for batch in unpacked(bytes(row["batch"]))]
     blocks = [batch_rows(batch, columns)[0] for batch in batches if batch.num_rows]
     if not blocks:
         raise ValueError("the partitions hold no rows; give some that do")
-    return stacked(blocks)
+    return concatenated(blocks)
 
 
 def _run(action: Callable[[], Any], n_parts: int) -> Any:

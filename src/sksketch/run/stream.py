@@ -1,4 +1,4 @@
-"""`fit_stream`: all rows of a source through one estimator, and on after an interruption."""
+"""`fit_stream`: all rows of a source through one estimator, resumable after an interruption."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ PERIOD = 30.0
 
 def fit_stream(
     estimator: T,
-    source: Any,
+    source: object,
     *,
     checkpoint: PathLike | None = None,
     every: int | None = None,
     progress: bool | Progress = True,
     resume: bool = True,
-    classes: Any = None,
+    classes: object = None,
     n_passes: int = 1,
     device: str | None = None,
 ) -> T:
-    """Learn from all rows of a source in one pass, able to go on where it was stopped.
+    """Learn from all rows of a source in one pass that can be resumed.
 
     Parameters
     ----------
@@ -49,28 +49,28 @@ def fit_stream(
         the last must be stateless, such as `Normalizer` or `FunctionTransformer`.
     source : RowSource or anything that `open_rows` takes
         Rows, with targets where the estimator needs them.
-    checkpoint : path, optional
-        Where to keep what is needed to go on. If the file exists, the run continues after
+    checkpoint : path, default=None
+        File that an interrupted run resumes from. If it exists, the run continues after
         the rows that it has; it is refused if the estimator, its parameters or the source
-        are not the same. The result is that of an uninterrupted run to the last bit. An
-        iterable can not be told from another: give the same rows again from the start.
+        are not the same. The result is that of an uninterrupted run to the last bit. Iterables
+        cannot be fingerprinted: pass the same rows again from the start.
         The file stays when the run has ended; delete it once the result is saved.
-    every : int, optional
+    every : int, default=None
         Rows between checkpoints; by default half a minute. One is also written when the run
         ends, when the source fails and at Ctrl-C, and at SIGTERM and SIGHUP if the program has
         handlers for them that raise, as the command has.
-    progress : bool or callable
+    progress : bool or callable, default=True
         True writes one line to stderr. A callable gets the rows done and all rows, which is
         None where that is not known. Callbacks that scikit-learn's ``set_callbacks`` has set
         on the estimator are called for each block.
-    resume : bool
+    resume : bool, default=True
         False starts over and replaces an existing checkpoint.
-    classes : array-like, optional
+    classes : array-like, default=None
         Passed to ``partial_fit`` of a classifier.
-    n_passes : int
+    n_passes : int, default=1
         Times that all rows are given, for estimators that gain from seeing them again. A
         `SubspaceReduction` with power passes gets as many as it needs.
-    device : str, optional
+    device : str, default=None
         Where the work is done, as torch calls it: "cuda" for a GPU. Blocks are copied there
         while the one before is worked on.
 
@@ -78,6 +78,12 @@ def fit_stream(
     -------
     estimator
         The same object.
+
+    See Also
+    --------
+    open_rows : Opens files, tables and iterables as sources.
+    load : Reads a saved result back.
+    fit_dask : Learns from partitions and merges them.
 
     Examples
     --------
@@ -136,7 +142,7 @@ class _Run:
         model: Any,
         keeper: Checkpoint | None,
         every: int | None,
-        classes: Any,
+        classes: object,
     ) -> None:
         self._steps, self._model = steps, model
         self._keeper, self._every = keeper, every
@@ -175,7 +181,7 @@ class _Run:
             raise ValueError("the source gave no rows; give one that has some")
         self._save()
 
-    def _learn(self, X: Any, y: Any) -> None:
+    def _learn(self, X: Any, y: object) -> None:
         n_rows = X.shape[0]
         for step in self._steps:
             X = step.transform(X)
@@ -230,7 +236,7 @@ class _Interrupts:
         for number, former in self._former.items():
             signal.signal(number, former)
 
-    def _handle(self, number: int, frame: Any) -> None:
+    def _handle(self, number: int, frame: object) -> None:
         if self._busy and self._pending is None:
             self._pending = number, frame
         else:
@@ -249,7 +255,7 @@ class _Interrupts:
             self._former[number](number, frame)
 
 
-def _parts(estimator: Any, with_checkpoint: bool) -> tuple[list[Any], Any]:
+def _parts(estimator: object, with_checkpoint: bool) -> tuple[list[Any], Any]:
     """Return the stateless steps of a pipeline and the one that learns."""
     steps: list[Any] = []
     model = estimator
@@ -266,16 +272,16 @@ def _parts(estimator: Any, with_checkpoint: bool) -> tuple[list[Any], Any]:
         if model.n_features is not None:
             raise ValueError(f"{model!r} has rows already; pass its fresh() and merge the two")
     elif not hasattr(model, "partial_fit"):
-        raise TypeError(f"{type(model).__name__} has no partial_fit, so it can not be streamed")
+        raise TypeError(f"{type(model).__name__} has no partial_fit, so it cannot be streamed")
     if with_checkpoint and not (hasattr(model, "state") and hasattr(model, "from_state")):
         raise TypeError(
-            f"{type(model).__name__} can not be saved as plain data; leave checkpoint out, or use "
+            f"{type(model).__name__} cannot be saved as plain data; leave checkpoint out, or use "
             "an estimator of sksketch"
         )
     return steps, model
 
 
-def _is_stateless(step: Any) -> bool:
+def _is_stateless(step: object) -> bool:
     tags = getattr(step, "__sklearn_tags__", None)
     return hasattr(step, "transform") and tags is not None and not tags().requires_fit
 
@@ -290,9 +296,9 @@ def _cut(blocks: Iterator[Block], every: int | None) -> Iterator[Block]:
 
 
 def _passes(
-    rows: RowSource, n_done: int, n_passes: int, model: Any, device: str | None
+    rows: RowSource, n_done: int, n_passes: int, model: object, device: str | None
 ) -> Generator[Block, None, None]:
-    """Give all rows so many times, leaving out the first ``n_done``."""
+    """Yield all rows ``n_passes`` times, leaving out the first ``n_done``."""
 
     def blocks(start_row: int = 0) -> Iterator[Block]:
         if device is None:

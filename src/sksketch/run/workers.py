@@ -25,11 +25,11 @@ from sksketch.run.shards import (
 )
 from sksketch.run.stream import name_features
 from sksketch.streams import Part, RowSource
-from sksketch.streams.blocks import stacked
+from sksketch.streams.blocks import concatenated
 
 T = TypeVar("T")
 
-# A part is given up after so many processes were lost over it.
+# A part is given up after this many processes were lost over it.
 MOST_TRIES = 3
 
 
@@ -58,7 +58,7 @@ def fit_workers(
     fan_in : int
         Parts that are merged at a time.
     progress : bool or callable
-        As for `fit_stream`.
+        True writes one line to stderr; a callable gets the rows done and all rows.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def fit_workers(
             n_done += shard.n_rows
             report(n_done, n_rows)
 
-        def learn(template: Any) -> Shard:
+        def learn(template: object) -> Shard:
             return _learn_all(pool, template, parts, fan_in, learned)
 
         fit_parts(estimator, len(parts), learn, lambda n: first_rows(parts, n))
@@ -87,13 +87,13 @@ def fit_workers(
     return estimator
 
 
-def learn_part(template: Any, part: Part, index: int, n_parts: int) -> Shard:
+def learn_part(template: object, part: Part, index: int, n_parts: int) -> Shard:
     """Learn one part of a file, wherever this runs."""
     return learn_shard(template, _blocks(part), index, n_parts)
 
 
 def _blocks(part: Part) -> Any:
-    # A generator, so that also a file that can not be opened is blamed on its part.
+    # A generator, so that also a file that cannot be opened is blamed on its part.
     for X, y in part.blocks():
         yield Rows(X, y)
 
@@ -105,14 +105,14 @@ def first_rows(parts: Sequence[Part], n_rows: int) -> Any:
         for X, _ in part.blocks():
             missing = n_rows - sum(block.shape[0] for block in blocks)
             if missing <= 0:
-                return stacked(blocks)
+                return concatenated(blocks)
             blocks.append(X[:missing])
-    return stacked(blocks)
+    return concatenated(blocks)
 
 
 def _learn_all(
     pool: Pool,
-    template: Any,
+    template: object,
     parts: Sequence[Part],
     fan_in: int,
     learned: Callable[[Shard], None],
@@ -158,7 +158,7 @@ class Worker:
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self.process.start()
-        # Only the process holds this end now, so its death can be heard.
+        # Only the process holds this end now, so its death is noticed.
         theirs.close()
         self.task: Task | None = None
 
@@ -212,7 +212,7 @@ class Pool:
             busy = {worker.connection: worker for worker in self._workers if worker.task}
             for ready in wait(list(busy)):
                 assert isinstance(ready, Connection)
-                self._hear(busy[ready], done)
+                self._receive(busy[ready], done)
 
     def _assign(self) -> None:
         while self._pending:
@@ -225,7 +225,7 @@ class Pool:
             if not idle.give(self._pending.popleft()):
                 self._lost(idle)
 
-    def _hear(self, worker: Worker, done: Callable[[Task, Any], None]) -> None:
+    def _receive(self, worker: Worker, done: Callable[[Task, Any], None]) -> None:
         try:
             fine, result = worker.connection.recv()
         except (EOFError, OSError):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from sksketch._typing import Array, PathLike
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.rounding import (
@@ -19,7 +19,6 @@ from sksketch.arrays.rounding import (
     unit_roundoff,
 )
 from sksketch.arrays.rows import (
-    LARGEST_SQUARED_NORM,
     as_rows,
     as_weights,
     check_weighted_norms,
@@ -28,13 +27,12 @@ from sksketch.arrays.rows import (
     squared_row_norms,
 )
 from sksketch.arrays.sparse import is_sparse, scaled_rows
-from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches.certificate import Certificate
 from sksketch.sketches.column_errors import ExactGram
 from sksketch.sketches.forgetting import accumulated_weight
-from sksketch.state.guard import Guarded, refuse_if_written
-from sksketch.state.persistence import State, write_state
+from sksketch.sketches.merging import refuse_mismatch
+from sksketch.sketches.savable import Savable
 
 SINGLE_ROUNDOFF = unit_roundoff(np.float32)
 
@@ -46,7 +44,7 @@ class Answer(NamedTuple):
     certificate: Certificate
 
 
-class Sketch(Guarded, ABC):
+class Sketch(Savable, ABC):
     """A small mergeable state that remembers A'A for the rows A it has seen.
 
     Every sketch keeps six laws: splitting a block is invisible, reading has no
@@ -56,6 +54,13 @@ class Sketch(Guarded, ABC):
     A subclass says how rows are taken in (`_take`), merged (`_absorb`), read (`_answer`)
     and saved (`state`, `from_state`); see `FrequentDirections` and `ExactCovariance`.
 
+    See Also
+    --------
+    FrequentDirections : The sketch to start with.
+    ExactCovariance : A'A itself, where its square fits in memory.
+    make_sketch : Build a sketch by its key.
+    load : Read a saved sketch.
+
     Examples
     --------
     >>> from sksketch import ExactCovariance
@@ -64,9 +69,6 @@ class Sketch(Guarded, ABC):
     30.0
     """
 
-    kind: ClassVar[str]
-    version: ClassVar[int] = 1
-
     n_features: int | None = None
     n_rows_seen: int = 0
     dtype: np.dtype[Any] | None = None
@@ -74,11 +76,10 @@ class Sketch(Guarded, ABC):
     decay: float = 1.0
     # Whether sparse rows on a device stay there; else they come to the host.
     _sparse_on_device: bool = False
-    _interrupted: bool = False
     # Relative error of the entries of rows, where weights or a narrower precision rounded them.
     _entry_error: float = 0.0
 
-    def update(self, X: Any, weights: Any = None) -> Self:
+    def update(self, X: object, weights: object = None) -> Self:
         """Take in a block of rows, or a single row.
 
         Parameters
@@ -86,13 +87,13 @@ class Sketch(Guarded, ABC):
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
             Real, finite numbers. The first block fixes the number of columns and the
             precision: float32 stays float32, everything else becomes float64.
-        weights : array-like of shape (n_rows,), optional
+        weights : array-like of shape (n_rows,), default=None
             Each row counts as ``weights[i]`` copies of itself.
 
         Returns
         -------
         self
-            Unchanged if the block is refused.
+            The sketch itself, unchanged if the block is refused.
         """
         self._require_whole()
         rows = as_rows(X, n_features=self.n_features)
@@ -125,15 +126,7 @@ class Sketch(Guarded, ABC):
         self._interrupted = False
         return self
 
-    def _require_whole(self) -> None:
-        """Refuse to continue from an update or merge that was interrupted."""
-        if self._interrupted:
-            raise RuntimeError(
-                f"an update of this {type(self).__name__} was interrupted and left part of a block "
-                "in it; load the last saved one or build it again"
-            )
-
-    def _take_weighted(self, rows: Any, weights: Array | None) -> None:
+    def _take_weighted(self, rows: Matrix, weights: Array | None) -> None:
         """Add checked rows, each scaled by the root of its weight."""
         if weights is not None:
             roots = np.sqrt(weights)
@@ -177,7 +170,7 @@ class Sketch(Guarded, ABC):
         self.n_features, self.dtype = n_features, dtype
 
     @abstractmethod
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         """Add checked rows of the sketch's own width and precision: an array or a CSR array."""
 
     def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
@@ -222,33 +215,14 @@ class Sketch(Guarded, ABC):
         Returns
         -------
         self
+            The sketch itself.
 
         Raises
         ------
         NotMergeableError
             If the two describe different things.
         """
-        if type(other) is not type(self):
-            raise NotMergeableError(
-                f"cannot merge a {type(other).__name__} into a {type(self).__name__}; "
-                "build both as the same kind of sketch"
-            )
-        self._require_whole()
-        refuse_if_written(other)
-        other._require_whole()
-        if None not in (self.n_features, other.n_features) and self.n_features != other.n_features:
-            raise NotMergeableError(
-                f"cannot merge sketches of {self.n_features} and {other.n_features} features; "
-                "build both for the same columns"
-            )
-        narrower = self.n_features is not None and self.dtype == np.float32 != other.dtype
-        if narrower and other.squared_norm > LARGEST_SQUARED_NORM[np.dtype(np.float32)]:
-            raise NotMergeableError(
-                f"cannot merge rows of squared norm {other.squared_norm:.3g} into float32; "
-                "merge the other way round, or rescale the columns"
-            )
-        if (reason := self._refusal(other)) is not None:
-            raise NotMergeableError(f"cannot merge: {reason}")
+        refuse_mismatch(self, other)
         if other.n_features is not None:
             assert other.dtype is not None
             self._interrupted = True
@@ -266,18 +240,42 @@ class Sketch(Guarded, ABC):
         return self.copy().merge(other)
 
     def copy(self) -> Self:
-        """Return an independent copy."""
+        """Return an independent copy.
+
+        Returns
+        -------
+        Sketch
+            A copy that shares no memory with this one.
+        """
         return copy.deepcopy(self)
 
     @abstractmethod
     def fresh(self) -> Self:
-        """Return an empty sketch with the same options."""
+        """Return an empty sketch with the same options.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch of the same class.
+        """
 
     def for_shard(self, index: int, n_shards: int) -> Self:
         """Return an empty sketch like this one for part ``index`` of ``n_shards``, to be merged.
 
         Parts of one table differ where that makes their merge better: random sketches draw
         other numbers, and the probability that a bound fails is divided among them.
+
+        Parameters
+        ----------
+        index : int
+            Number of the part, from 0 on.
+        n_shards : int
+            Number of all parts.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch for that part.
         """
         return self.fresh()
 
@@ -286,6 +284,11 @@ class Sketch(Guarded, ABC):
 
         For a sketch that is to travel: its state becomes no larger than about twice what it
         keeps. A sketch that stays where it is has no use for it.
+
+        Returns
+        -------
+        self
+            The sketch itself.
         """
         self._require_whole()
         if self.n_features is not None:
@@ -298,7 +301,7 @@ class Sketch(Guarded, ABC):
         """Do that; a sketch in which few rows wait, or none, leaves them."""
 
     @abstractmethod
-    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
+    def _answer(self, extra: Matrix | None = None, allowance: float = 0.0) -> Answer:
         """Read the sketch, as if the rows ``extra`` had come as well; changes nothing.
 
         ``allowance`` is for them, as by `_allow`.
@@ -313,11 +316,23 @@ class Sketch(Guarded, ABC):
         return twin
 
     def summary(self) -> LowRankPlusRidge:
-        """Return low rank plus ridge for A'A + initial_ridge I, with its error bound."""
+        """Return low rank plus ridge for A'A + initial_ridge I, with its error bound.
+
+        Returns
+        -------
+        LowRankPlusRidge
+            The operator that stands for ``A'A + initial_ridge I``.
+        """
         return self._answer().summary
 
     def certificate(self) -> Certificate:
-        """Return everything that is certain about A'A, as a record that prints itself."""
+        """Return everything that is certain about A'A, as a record that prints itself.
+
+        Returns
+        -------
+        Certificate
+            Intervals for the error, the eigenvalues and the captured energy.
+        """
         return self._answer().certificate
 
     @property
@@ -326,11 +341,23 @@ class Sketch(Guarded, ABC):
         return 0.0 if self.n_features is None else self._answer().summary.squared_norm
 
     def error_bound(self) -> float:
-        """Return the bound on ``||A'A - summary()||_2``; ``inf`` if none is certified."""
+        """Return the bound on ``||A'A - summary()||_2``; ``inf`` if none is certified.
+
+        Returns
+        -------
+        float
+            The bound, with the confidence of the `certificate`.
+        """
         return self.summary().error_bound
 
     def plan(self) -> str:
-        """Return one sentence: how the rows are remembered, why, and in how much memory."""
+        """Return one sentence: how the rows are remembered, why, and in how much memory.
+
+        Returns
+        -------
+        str
+            The sentence.
+        """
         if self.n_features is None:
             return f"{type(self).__name__}: waiting for the first rows to know the columns."
         return self._plan()
@@ -338,29 +365,6 @@ class Sketch(Guarded, ABC):
     @abstractmethod
     def _plan(self) -> str:
         """Return the sentence of `plan` once the columns are known."""
-
-    @abstractmethod
-    def state(self) -> State:
-        """Return all that the sketch is, as plain data."""
-
-    @classmethod
-    @abstractmethod
-    def from_state(cls, state: State) -> Self:
-        """Build a sketch that continues where ``state`` was taken."""
-
-    @classmethod
-    def _check_kind(cls, state: State) -> None:
-        if state.kind != cls.kind:
-            raise StateFormatError(
-                f"got the state of a {state.kind!r}, expected {cls.kind!r}; "
-                "use sksketch.load to read a file of any kind"
-            )
-        state.require(cls.version)
-
-    def save(self, path: PathLike) -> None:
-        """Write the sketch to one file, atomically; `sksketch.load` reads it back."""
-        self._require_whole()
-        write_state(self.state(), path)
 
     def _require_rows(self) -> int:
         """Return the number of columns, or say that there is nothing to read yet."""
@@ -379,10 +383,3 @@ class Sketch(Guarded, ABC):
 def megabytes(n_bytes: float) -> str:
     """Return a readable size for sentences."""
     return f"{n_bytes / 1e6:.3g} MB"
-
-
-def check_ridge(initial_ridge: float) -> float:
-    """Return a ridge that is finite and not negative."""
-    if not 0 <= initial_ridge < np.inf:
-        raise ValueError(f"initial_ridge must be finite and not negative, got {initial_ridge!r}")
-    return float(initial_ridge)

@@ -90,7 +90,7 @@ class RowBuffer:
     def settle(self, rows: Array, capacity: int = 0) -> bool:
         """Move to the device of rows that are on one, with room for at least ``capacity`` there.
 
-        Says whether that was a move.
+        Return whether that was a move.
         """
         moves = on_device(rows) and not same_place(rows, self._storage)
         if moves:

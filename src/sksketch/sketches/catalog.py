@@ -55,7 +55,7 @@ KEYS: dict[str, Callable[..., Sketch]] = {
 }
 
 
-def make_sketch(key: str, sketch_size: int, **options: Any) -> Sketch:
+def make_sketch(key: str, sketch_size: int, **options: object) -> Sketch:
     """Build an empty sketch by its key.
 
     Parameters
@@ -70,6 +70,17 @@ def make_sketch(key: str, sketch_size: int, **options: Any) -> Sketch:
         Rows to keep; "exact" has no such limit and ignores it.
     **options
         Passed to the class.
+
+    Returns
+    -------
+    Sketch
+        An empty sketch of the class that the key stands for.
+
+    See Also
+    --------
+    FrequentDirections : The class behind "fd", "rfd", "cfd", "pfd" and "isvd".
+    SparseFrequentDirections : The class behind "sfd".
+    ExactCovariance : The class behind "exact".
 
     Examples
     --------

@@ -14,7 +14,7 @@ from sksketch._typing import Array
 class Certificate:
     """Bounds that hold for the rows A seen so far, with probability ``confidence``.
 
-    Attributes
+    Parameters
     ----------
     spectral_error : (float, float)
         Interval that holds ``||A'A - summary||_2``.
@@ -30,13 +30,18 @@ class Certificate:
         ``||A||_F^2``.
     n_rows_seen : int
         Rows of A.
-    confidence : float
+    confidence : float, default=1.0
         1.0 if the bounds are deterministic; else they hold with this probability, at all moments
         at which the sketch is read, for rows that were not made with knowledge of the random
         numbers that verified them.
-    measured : float
+    measured : float, default=0.0
         The part of ``spectral_error`` that allows for roundings of single precision as they were
         measured. All other allowances are what rounding can do at most.
+
+    See Also
+    --------
+    Sketch.certificate : Returns the certificate of a sketch.
+    LowRankPlusRidge : The operator whose error is certified.
 
     Examples
     --------
@@ -84,7 +89,7 @@ class Certificate:
         )
 
     def _sure(self) -> str:
-        """Say how certain all of it is."""
+        """Return in words how certain all of it is."""
         text = "deterministic"
         if self.confidence < 1:
             text = f"confidence {rounded_down(self.confidence, 4)}"

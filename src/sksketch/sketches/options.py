@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
 
 import numpy as np
 
 
-def whole_number(name: str, value: Any, least: int = 1) -> int:
+def whole_number(name: str, value: object, least: int = 1) -> int:
     """Return an integer option that is at least ``least``.
 
     >>> whole_number("sketch_size", np.int64(7))
@@ -19,7 +19,7 @@ def whole_number(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
-def fraction_of_one(name: str, value: Any) -> float:
+def fraction_of_one(name: str, value: object) -> float:
     """Return a number in (0, 1], such as a probability.
 
     >>> fraction_of_one("failure_probability", 0.01)
@@ -32,7 +32,7 @@ def fraction_of_one(name: str, value: Any) -> float:
     return float(value)
 
 
-def one_of(name: str, value: Any, choices: Any) -> str:
+def one_of(name: str, value: object, choices: Collection[str]) -> str:
     """Return an option that is one of the given words.
 
     >>> one_of("rule", "uniform", ("uniform", "truncate"))
@@ -59,3 +59,10 @@ def positive(name: str, value: float | None) -> float | None:
     if value is not None and not value > 0:
         raise ValueError(f"{name} must be positive, got {value!r}")
     return value
+
+
+def check_ridge(initial_ridge: float) -> float:
+    """Return a ridge that is finite and not negative."""
+    if not 0 <= initial_ridge < np.inf:
+        raise ValueError(f"initial_ridge must be finite and not negative, got {initial_ridge!r}")
+    return float(initial_ridge)

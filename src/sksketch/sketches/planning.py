@@ -37,7 +37,7 @@ COVARIANCE_COLUMNS = 12
 
 
 class Policy(NamedTuple):
-    """How much the absence of an error is worth to somebody who reads the answer."""
+    """The worth of exactness: limits up to which A'A is kept instead of a sketch."""
 
     # Columns for each row that a sketch would keep, beside `FEW_COLUMNS`.
     columns_per_row: float

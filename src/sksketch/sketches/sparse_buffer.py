@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.namespace import empty, like, on_device, precision, same_place
 from sksketch.arrays.sparse import csr
 
@@ -98,7 +99,7 @@ class SparseRowBuffer:
                 self._used = 0
                 yield block
 
-    def _settle(self, data: Any) -> None:
+    def _settle(self, data: sp.csr_array) -> None:
         """Move to the device of entries that are on one."""
         if on_device(data) and not same_place(data, self._data):
             self._data, self._indices = like(self._data, data), like(self._indices, data)
@@ -125,7 +126,7 @@ class SparseRowBuffer:
         self._weights[self._used : self._used + n_rows] = weights[start:end]
         self._used += n_rows
 
-    def restore(self, rows: Any, weights: Array | None = None) -> None:
+    def restore(self, rows: Matrix, weights: Array | None = None) -> None:
         """Hold exactly these rows, fewer than would fill it."""
         self.clear()
         n_rows = rows.shape[0]

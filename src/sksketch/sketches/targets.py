@@ -28,7 +28,7 @@ def check_same(shape: tuple[int, ...] | None, earlier: tuple[int, ...] | None) -
         )
 
 
-def as_targets(targets: Any, weights: Array | None, n_rows: int, dtype: np.dtype[Any]) -> Array:
+def as_targets(targets: object, weights: Array | None, n_rows: int, dtype: np.dtype[Any]) -> Array:
     """Return targets as numbers that ``dtype`` can hold, scaled like their rows."""
     try:
         values = to_numpy(targets)

@@ -113,7 +113,7 @@ def sync_directory(path: Path) -> None:
 
 
 def is_special(path: PathLike) -> bool:
-    """Tell a device, pipe or socket from a file, a directory and nothing."""
+    """Return whether a path is a device, pipe or socket and no file or directory."""
     former = _status(path)
     return former is not None and not (stat.S_ISREG(former.st_mode) or stat.S_ISDIR(former.st_mode))
 
@@ -154,7 +154,7 @@ def _give_rights(path: Path, former: os.stat_result) -> None:
 
 
 def _copied_into(path: PathLike, mode: int) -> Generator[IO[bytes], None, None]:
-    """Give a file whose bytes go into what stands under a name and is no file."""
+    """Yield a file whose bytes go into what stands under a name and is no file."""
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "this is a directory; name a file", os.fspath(path))
     if not (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)):

@@ -43,11 +43,11 @@ class Guarded:
     # Learning row by row is so short that the limit is set where BLAS is called, which is rare.
     _learns_with_blas: ClassVar[bool] = True
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         put_doors(cls)
         super().__init_subclass__(**options)
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: object) -> None:
         # A buffer beside the pickle, or a map of its file, belongs to others as well.
         self.__dict__.update(own(state, {}))
 
@@ -84,7 +84,7 @@ def writes(method: Callable[..., Any]) -> Any:
     """Let one thread at a time through, which may come back from inside."""
 
     @functools.wraps(method)
-    def door(self: Any, *args: Any, **options: Any) -> Any:
+    def door(self: Any, *args: object, **options: object) -> Any:
         key, mine = id(self), (get_ident(),)
         # Atomic: of two threads that come at once, one finds the entry of the other.
         found = _writing.setdefault(key, mine)
@@ -107,7 +107,7 @@ def reads(method: Callable[..., Any]) -> Any:
     """Let any number of threads through, unless another one changes the object meanwhile."""
 
     @functools.wraps(method)
-    def door(self: Any, *args: Any, **options: Any) -> Any:
+    def door(self: object, *args: object, **options: object) -> Any:
         if id(self) in _writing:
             refuse_if_written(self)
         with _one_thread:
@@ -119,13 +119,13 @@ def reads(method: Callable[..., Any]) -> Any:
     return door
 
 
-def refuse_if_written(target: Any) -> None:
+def refuse_if_written(target: object) -> None:
     """Raise if another thread is changing an object."""
     if _writing.get(id(target), (get_ident(),)) != (get_ident(),):
         _refuse(target)
 
 
-def _refuse(target: Any) -> None:
+def _refuse(target: object) -> None:
     raise ConcurrentUseError(
         f"another thread is changing this {type(target).__name__}; give each thread one of its "
         "own and merge them, or hold a lock around every call"
@@ -149,7 +149,7 @@ def _with_own_arrays(function: Callable[..., Any]) -> Any:
     return door
 
 
-def own(value: Any, seen: dict[int, Any]) -> Any:
+def own(value: object, seen: dict[int, Any]) -> Any:
     """Return what was unpickled with copies of all arrays that are not memory of their own.
 
     Containers and objects are changed in place; ``seen`` has what was met before, and by that
@@ -175,6 +175,6 @@ def own(value: Any, seen: dict[int, Any]) -> Any:
     return found
 
 
-def _is_ours(value: Any) -> bool:
-    """Tell objects of this package, and scipy's sparse matrices, which hold arrays."""
+def _is_ours(value: object) -> bool:
+    """Return whether an object is of this package or a sparse matrix, which hold arrays."""
     return type(value).__module__.startswith(("sksketch.", "scipy.sparse."))

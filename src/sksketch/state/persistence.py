@@ -200,7 +200,7 @@ def from_bytes(data: bytes) -> State:
 
 
 def _parts(state: State) -> Iterator[bytes | memoryview]:
-    """Give a state as safetensors lays it out: a header, then every array from where it is.
+    """Yield a state as safetensors lays it out: a header, then every array from where it is.
 
     Not by its own writer, which renames a temporary file that nobody else knows, orders the texts
     by chance and copies all arrays to give bytes.
@@ -339,7 +339,7 @@ def _little_endian(array: Array) -> Array:
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
-def _as_storable(name: str, array: Any) -> Array:
+def _as_storable(name: str, array: object) -> Array:
     storable: Array = np.asarray(array)
     if storable.dtype.kind not in "biuf" or storable.itemsize > 8:
         raise TypeError(

@@ -15,7 +15,7 @@ from sksketch.arrays.rows import without_traps
 _PARTS = ("data", "indices", "indptr")
 
 
-def pack_rows(X: Any) -> dict[str, Array]:
+def pack_rows(X: object) -> dict[str, Array]:
     """Return rows as named numpy arrays.
 
     >>> sorted(pack_rows(sp.eye_array(2, format="csr")))

@@ -1,4 +1,4 @@
-"""Where rows come from."""
+"""Sources of rows: files, arrays, tables and iterables."""
 
 from sksketch.streams.blocks import (
     ArraySource,

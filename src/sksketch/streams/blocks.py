@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace, is_array_api_obj
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.rows import without_traps
 from sksketch.exceptions import StreamExhaustedError
 
@@ -61,7 +61,7 @@ class ArraySource:
     [2, 2, 1]
     """
 
-    def __init__(self, X: Any, y: Any = None, batch_rows: int | None = None) -> None:
+    def __init__(self, X: Matrix, y: Array | None = None, batch_rows: int | None = None) -> None:
         block = _as_block(X, y)
         if batch_rows is not None and batch_rows < 1:
             raise ValueError(f"batch_rows is {batch_rows}; give at least 1, or None")
@@ -70,7 +70,7 @@ class ArraySource:
         self.batch_rows = batch_rows or _rows_of_a_block(block.X)
 
     def blocks(self) -> Iterator[Block]:
-        """Give the rows in order, starting over at each call."""
+        """Yield the rows in order, starting over at each call."""
         for start in range(0, self.n_rows, self.batch_rows):
             yield _cut(Block(self.X, self.y), start, start + self.batch_rows)
 
@@ -102,7 +102,7 @@ class IterableSource:
         self._items: Iterator[Block] | None = chain([first], items)
 
     def blocks(self) -> Iterator[Block]:
-        """Give the blocks as they come; a second call raises `StreamExhaustedError`."""
+        """Yield the blocks as they come; a second call raises `StreamExhaustedError`."""
         if self._items is None:
             raise StreamExhaustedError(
                 "these rows came from an iterable that can be read only once, and it has been "
@@ -121,7 +121,7 @@ class IterableSource:
             yield block
 
 
-def as_source(rows: Any, y: Any = None, batch_rows: int | None = None) -> BlockSource:
+def as_source(rows: Any, y: Array | None = None, batch_rows: int | None = None) -> BlockSource:
     """Return a source for whatever holds the rows.
 
     Parameters
@@ -181,8 +181,8 @@ def reblock(source_blocks: Iterable[Block], rows: int) -> Iterator[Block]:
         yield _join(pending)
 
 
-def is_iterable_of_blocks(rows: Any) -> bool:
-    """Tell a generator or list of blocks from one array-like."""
+def is_iterable_of_blocks(rows: object) -> bool:
+    """Return whether this is a generator or list of blocks and not one array-like."""
     if isinstance(rows, list | tuple):
         first: Any = rows[0] if rows else None
         if isinstance(first, tuple) and first:
@@ -191,7 +191,7 @@ def is_iterable_of_blocks(rows: Any) -> bool:
     return isinstance(rows, Iterable) and not _is_table(rows)
 
 
-def _is_sparse(X: Any) -> bool:
+def _is_sparse(X: object) -> bool:
     return bool(sp.issparse(X))
 
 
@@ -200,7 +200,7 @@ def _is_table(X: Any) -> bool:
     return is_array_api_obj(X) or _is_sparse(X) or isinstance(frame, nw.DataFrame)
 
 
-def _as_rows(item: Any) -> Block:
+def _as_rows(item: object) -> Block:
     """Read one item of an iterable: a Block, an (X, y) pair, rows, or one row."""
     if isinstance(item, tuple) and len(item) != 2:
         raise ValueError(
@@ -260,21 +260,23 @@ def _cut(block: Block, start: int, stop: int) -> Block:
     return Block(block.X[start:stop], None if block.y is None else block.y[start:stop])
 
 
-def _copy(X: Any) -> Any:
+def _copy(X: Matrix) -> Any:
     return X.copy() if _is_sparse(X) else array_namespace(X).asarray(X, copy=True)
 
 
 def _join(parts: list[Block]) -> Block:
-    """Stack blocks; a single one is passed on as it is."""
+    """Join blocks; a single one is passed on as it is."""
     if len(parts) == 1:
         return parts[0]
     targets = [part.y for part in parts if part.y is not None]
     if targets and len(targets) < len(parts):
         raise ValueError("some blocks have targets and some have none; give y with all or none")
-    return Block(stacked([part.X for part in parts]), stacked(targets) if targets else None)
+    return Block(
+        concatenated([part.X for part in parts]), concatenated(targets) if targets else None
+    )
 
 
-def stacked(parts: list[Any]) -> Any:
+def concatenated(parts: list[Any]) -> Any:
     """Return arrays, sparse rows or data frames, all of one kind, one below the other."""
     if len(parts) == 1:
         return parts[0]

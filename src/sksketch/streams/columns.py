@@ -1,4 +1,4 @@
-"""Which columns of a table become features and targets, and how they are laid side by side."""
+"""Columns of a table as features and targets, and their order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """What the user asked for, as `open_rows` takes it."""
+    """The columns that the user asked for, as `open_rows` takes them."""
 
     columns: Any = None
     target: Any = None
@@ -142,7 +142,7 @@ class Layout:
                 raise SourceError(f"{self._where} has no {what} {name!r}; it has {some}")
         return found
 
-    def _choose_features(self, columns: Any) -> list[int]:
+    def _choose_features(self, columns: object) -> list[int]:
         if columns is None:
             return [i for i in range(len(self._fields)) if i not in self._targets]
         chosen = self._find(_as_list(columns), "column")
@@ -200,7 +200,7 @@ class Layout:
         return [f"{name}={category}" for category in self.categories[position]]
 
 
-def _as_list(names: Any) -> list[Any]:
+def _as_list(names: object) -> list[Any]:
     if names is None:
         return []
     return list(names) if isinstance(names, list | tuple | np.ndarray) else [names]

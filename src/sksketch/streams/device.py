@@ -5,23 +5,45 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator, Iterator
 from contextlib import nullcontext
-from typing import Any
+from types import ModuleType
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.namespace import find_device
 from sksketch.streams.blocks import Block
 from sksketch.streams.prefetch import read_ahead
 
 # Bytes that are gathered on the device: every block costs it a few waits.
 DEVICE_BLOCK_BYTES = 256 << 20
-# A shrink takes as long as so many copies, which go on meanwhile.
+# A shrink takes as long as this number of copies, which run meanwhile.
 BLOCKS_AHEAD = 6
 
 
+class Tensor(Protocol):
+    """An array that can be copied from the host while the device works."""
+
+    def copy_(self, source: Tensor, non_blocking: bool) -> Tensor:
+        """Take the numbers of another one."""
+
+    def is_pinned(self) -> bool:
+        """Return whether it is in memory that the device can read by itself."""
+
+    def pin_memory(self) -> Tensor:
+        """Return a copy in such memory."""
+
+
+class Stream(Protocol):
+    """A queue of copies."""
+
+    def record_event(self) -> object:
+        """Return what marks the end of the copies so far."""
+
+
 def device_blocks(blocks: Iterator[Block], device: str) -> Iterator[Block]:
-    """Give the rows of the host on a device of torch, in larger blocks.
+    """Yield the rows of the host on a device of torch, in larger blocks.
 
     Parameters
     ----------
@@ -48,7 +70,10 @@ def device_blocks(blocks: Iterator[Block], device: str) -> Iterator[Block]:
 
 
 def _copied(
-    library: Any, blocks: Iterator[Block], place: Any, copies: Any
+    library: ModuleType,
+    blocks: Iterator[Block],
+    place: object,
+    copies: Stream | None,
 ) -> Generator[tuple[Any, Any, Any], None, None]:
     """Start one copy after the other, and give what marks the end of those that make a block."""
     move = _Mover(library, place, copies)
@@ -70,7 +95,7 @@ def _copied(
 class _Mover:
     """Copies rows to a device, one part of rows behind the other."""
 
-    def __init__(self, library: Any, place: Any, copies: Any) -> None:
+    def __init__(self, library: ModuleType, place: object, copies: Stream | None) -> None:
         self._library, self._place, self._copies = library, place, copies
         self._room: Any = None
         self._used = 0
@@ -84,7 +109,7 @@ class _Mover:
         """Return what is passed when all copies so far are done."""
         return None if self._copies is None else self._copies.record_event()
 
-    def take(self, X: Any, y: Any) -> int:
+    def take(self, X: Matrix, y: Array | None) -> int:
         """Start copying as many rows as there is room for, and say how many that is."""
         part = X if isinstance(X, self._library.Tensor) else self._library.from_numpy(_writable(X))
         if self._room is None:
@@ -98,18 +123,18 @@ class _Mover:
             self._targets.append(y[:n_taken])
         return n_taken
 
-    def _copy(self, target: Any, part: Any) -> None:
+    def _copy(self, target: Tensor, part: Tensor) -> None:
         target.copy_(part if self._copies is None else _pinned(part), non_blocking=True)
 
     def gathered(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Give the rows so far as a block, if there are any."""
+        """Yield the rows so far as a block, if there are any."""
         if self._used:
             y = np.concatenate(self._targets) if self._targets else None
             room, self._room = self._room[: self._used], None
             self._used, self._targets = 0, []
             yield room, y, self.mark()
 
-    def sparse(self, X: Any) -> Any:
+    def sparse(self, X: Matrix) -> Any:
         """Return CSR rows as a sparse tensor."""
         rows = sp.csr_array(X)
         parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
@@ -124,11 +149,11 @@ class _Mover:
             return self._library.sparse_csr_tensor(*tensors, size=rows.shape)
 
 
-def _pinned(part: Any) -> Any:
+def _pinned(part: Tensor) -> Any:
     return part if part.is_pinned() else part.pin_memory()
 
 
-def _writable(array: Any) -> Any:
+def _writable(array: Array) -> Any:
     """Return an array that torch takes without a warning."""
     plain = np.ascontiguousarray(array)
     return plain if plain.flags.writeable else plain.copy()

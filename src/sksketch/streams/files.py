@@ -86,7 +86,7 @@ def _is_hidden(path: Path, root: Path) -> bool:
 
 
 def is_zarr(path: Path) -> bool:
-    """Tell a Zarr array or group from a directory of files."""
+    """Return whether a directory is a Zarr array or group and not one of files."""
     marks = ("zarr.json", ".zgroup", ".zarray")
     return path.is_dir() and (
         path.suffix == ".zarr" or any((path / mark).exists() for mark in marks)
@@ -148,7 +148,7 @@ def _facts(path: Path) -> list[Any]:
 
 
 @contextmanager
-def blamed(where: Any, complaint: str, advice: str) -> Iterator[None]:
+def blamed(where: object, complaint: str, advice: str) -> Iterator[None]:
     """Turn what a library says about damaged bytes into one sentence that names the place."""
     try:
         yield
@@ -163,13 +163,13 @@ def blamed(where: Any, complaint: str, advice: str) -> Iterator[None]:
 
 
 def text_blocks(file: Path | None, quotes: bool = False) -> Iterator[TextBlock]:
-    """Give a text file, gzip or not, in blocks of whole lines; None is the standard input.
+    """Yield a text file, gzip or not, in blocks of whole lines; None is the standard input.
 
     With ``quotes`` a line end between double quotes ends no line.
     """
     line, pending = 1, b""
-    for chunk in _chunks(file):
-        pending += chunk
+    for buffer in _buffers(file):
+        pending += buffer
         cut = _last_line_end(pending, quotes)
         if cut:
             yield TextBlock(line, pending[:cut], file)
@@ -199,11 +199,11 @@ def line_of_row(block: TextBlock, row: int, comment: bytes = b"\n") -> int:
     return block.first_line
 
 
-def _chunks(file: Path | None) -> Iterator[bytes]:
+def _buffers(file: Path | None) -> Iterator[bytes]:
     try:
         with _open(file) as stream:
-            while chunk := _read_full(stream):
-                yield chunk
+            while buffer := _read_full(stream):
+                yield buffer
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise SourceError(
             f"{file}: the gzip data are cut short or damaged ({error}); fetch the file again"

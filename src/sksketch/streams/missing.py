@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.exceptions import Option, SourceError
 
 MISSING = ("error", "mean", "drop")
@@ -93,7 +93,7 @@ class Missing:
                 column=column,
             )
 
-    def _with_means(self, X: Any, holes: Array | None, place: Callable[[int], str]) -> Any:
+    def _with_means(self, X: Matrix, holes: Array | None, place: Callable[[int], str]) -> Any:
         if sp.issparse(X) or not len(X):
             return X
         if self._sums is None or self._counts is None:
@@ -128,8 +128,8 @@ class Missing:
         )
 
 
-def _has_nan(X: Any) -> bool:
-    """Tell in one fast pass whether an array of numpy holds a NaN."""
+def _has_nan(X: Matrix) -> bool:
+    """Return in one fast pass whether an array of numpy holds a NaN."""
     if not isinstance(X, np.ndarray) or X.dtype.kind != "f" or not X.size:
         return False
     with np.errstate(all="ignore"):

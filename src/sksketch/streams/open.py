@@ -28,10 +28,10 @@ from sksketch.streams.source import Reader, RowSource, is_sparse
 
 
 def open_rows(
-    source: Any,
+    source: object,
     *,
-    target: Any = None,
-    columns: Any = None,
+    target: object = None,
+    columns: object = None,
     batch_rows: int | None = None,
     missing: Literal["error", "mean", "drop"] = "error",
     one_hot: bool | Sequence[str] | None = None,
@@ -55,53 +55,53 @@ def open_rows(
         a list of paths; an iterable of arrays, frames, ``(X, y)`` pairs or blocks, which
         can be read once; or ``"-"``, the standard input. Files of a directory or pattern
         are read in the order of their names.
-    target : str, int, list of those, or array, optional
+    target : str, int, list of those, or array, default=None
         The columns that become ``y``, by name or position, or the targets themselves. In an
         ``.npz`` file it is the name of an array. Svmlight and vw files give their labels, unless
         this is an empty list.
-    columns : list of str or int, optional
+    columns : list of str or int, default=None
         The features, in this order; by default all columns but the targets.
-    batch_rows : int, optional
+    batch_rows : int, default=None
         Rows of every block but the last. By default blocks have 4 to 8 MiB, however many
         rows that is.
-    missing : "error", "mean" or "drop"
+    missing : "error", "mean" or "drop", default="error"
         What a missing value (NaN or null) does: it is refused; it becomes the mean of the
         values above it in its column, or the first value of its block if there is none
         above; or its row is dropped. ``n_missing`` and ``n_dropped`` count both. A missing
         target can only be dropped, and a NaN in sparse rows is always refused.
-    one_hot : bool or list of str, optional
+    one_hot : bool or list of str, default=None
         Columns to turn into one feature for each category; True means all that are not
         numbers. A row with an unknown category is refused.
-    categories : dict from column to list, optional
+    categories : dict from column to list, default=None
         Categories of such columns, where the table does not declare them; a column named
         here is turned into features in any case.
-    dtype : float32 or float64, optional
+    dtype : float32 or float64, default=None
         Type of the features; by default float32 if all columns are that narrow, else
         float64. Arrays keep theirs.
-    format : "csv", "parquet", "svmlight", "vw", "npy", "npz" or "zarr", optional
+    format : "csv", "parquet", "svmlight", "vw", "npy", "npz" or "zarr", default=None
         By default from the name: ``.csv .tsv .parquet .pq .svm .svmlight .libsvm .vw .npy
         .npz .zarr``, the text formats also with ``.gz``. The standard input is CSV. "vw" is
         the text of Vowpal Wabbit, ``label |namespace name:value name ...``; its names are
         hashed to columns as there, and features of the same column add up. All rows count
         once: an importance that is not 1 is refused.
-    header : bool, optional
+    header : bool, default=None
         Whether CSV files begin with names; by default they do unless all are numbers.
-    delimiter : str, optional
+    delimiter : str, default=None
         Between the values of a CSV file; by default a comma, a tab for ``.tsv``.
-    n_features : int, optional
+    n_features : int, default=None
         Columns of svmlight files. Without it they are parsed once more to find out. Columns
         of vw files, a power of two; by default 262144.
-    zero_based : bool or "auto"
+    zero_based : bool or "auto", default="auto"
         Whether svmlight indices begin at 0. "auto" looks for a zero in all lines, or in the
         first block if ``n_features`` is given.
-    read_ahead : bool
+    read_ahead : bool, default=True
         Whether files are read and parsed in a background thread, some blocks ahead.
 
     Returns
     -------
     RowSource
         Its ``blocks()`` gives ``Block(X, y)`` and starts over at each call, ``blocks(n)``
-        goes on after ``n`` rows, ``fingerprint()`` tells whether the rows are the same as
+        resumes after ``n`` rows, ``fingerprint()`` tells whether the rows are the same as
         before. It has ``n_features``, ``n_targets``, ``n_rows`` (None if unknown),
         ``feature_names``, ``target_names``, ``n_missing`` and ``n_dropped``.
 
@@ -109,6 +109,10 @@ def open_rows(
     ------
     SourceError
         A ValueError that names the file and the line or row group.
+
+    See Also
+    --------
+    fit_stream : Learns from all rows of a source.
 
     Examples
     --------
@@ -148,13 +152,13 @@ def open_rows(
 
 
 def _paths_reader(
-    source: Any,
+    source: object,
     choice: Choice,
     wanted: str | None,
     header: bool | None,
     delimiter: str | None,
     n_features: int | None,
-    zero_based: Any,
+    zero_based: bool | Literal["auto"],
 ) -> Reader | None:
     """Return the reader of files, or None for what is no path."""
     if source == STDIN if isinstance(source, str) else False:
@@ -194,7 +198,7 @@ _BINARY: dict[str, Any] = {
 }
 
 
-def _is_path(source: Any) -> bool:
+def _is_path(source: object) -> bool:
     return isinstance(source, str | PathLike)
 
 

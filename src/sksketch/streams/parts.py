@@ -29,7 +29,7 @@ class Part:
     n_rows: int | None = None
 
     def blocks(self) -> Iterator[Block]:
-        """Give the rows of this part."""
+        """Yield the rows of this part."""
         source = open_rows(self.file, **self.options, read_ahead=False)
         if self.n_rows is not None:
             source = source.between(self.first_row, self.first_row + self.n_rows)
@@ -59,7 +59,7 @@ def divide(source: RowSource, options: dict[str, Any]) -> list[Part]:
         )
     division = source.division()
     if not division.parts:
-        raise SourceError("the standard input can not be cut into parts; give files")
+        raise SourceError("the standard input cannot be cut into parts; give files")
     if len(division.parts) == 1 and division.parts[0].n_rows is None:
         raise SourceError(
             "one file of text can only be read from its start; give several files, or Parquet, "

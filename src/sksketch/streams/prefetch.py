@@ -24,7 +24,7 @@ class _End:
 
 
 def read_ahead(items: Iterator[Item], depth: int = BLOCKS_AHEAD) -> Generator[Item, None, None]:
-    """Give the items of an iterator that runs in a background thread, at most ``depth`` ahead.
+    """Yield the items of an iterator that runs in a background thread, at most ``depth`` ahead.
 
     The thread starts with the first item asked for. An error of the iterator is raised where
     its item would have come. Closing what is returned, or dropping it, closes a generator
@@ -79,12 +79,12 @@ def read_ahead(items: Iterator[Item], depth: int = BLOCKS_AHEAD) -> Generator[It
 
 
 def is_reading() -> bool:
-    """Say whether a thread still reads for somebody who has stopped, or waits for its input."""
+    """Return whether a thread still reads for somebody who has stopped, or waits for its input."""
     return any(thread.name == THREAD_NAME for thread in threading.enumerate())
 
 
 def _get(ready: queue.Queue[Item | _End]) -> Item | _End:
-    """Wait for the next item, in short steps so that Ctrl-C is heard on every system."""
+    """Wait for the next item, in short steps so that Ctrl-C is noticed on every system."""
     while True:
         try:
             return ready.get(timeout=PATIENCE_SECONDS)

@@ -33,7 +33,7 @@ class RawBlock(NamedTuple):
 
 
 class Reader(Protocol):
-    """What knows one format: the columns, and the rows from any row on."""
+    """A reader of one format: the columns, and the rows from any row on."""
 
     @property
     def n_features(self) -> int:
@@ -57,10 +57,10 @@ class Reader(Protocol):
 
     @property
     def ahead(self) -> int:
-        """Pieces to make before they are asked for; 0 where reading takes no time."""
+        """Blocks to read before they are asked for; 0 where reading takes no time."""
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
-        """Give the rows after the first ``start_row``, or raise `StreamExhaustedError`."""
+        """Yield the rows after the first ``start_row``, or raise `StreamExhaustedError`."""
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that change when the rows change."""
@@ -75,7 +75,7 @@ class FilePart(NamedTuple):
 
 
 class Division(NamedTuple):
-    """Where rows can be cut, and how to open each part as the whole was opened."""
+    """The places where rows can be cut, and how to open each part as the whole was opened."""
 
     parts: list[FilePart]
     options: dict[str, Any]
@@ -91,7 +91,7 @@ class Divisible(Protocol):
 
 @runtime_checkable
 class Sparing(Protocol):
-    """A reader that can do with less memory, if it is told to."""
+    """A reader that can do with less memory, on demand."""
 
     def spare(self) -> int:
         """Read with as little memory as possible; return what that takes beside some blocks."""
@@ -169,7 +169,7 @@ class RowSource:
         return None if self.missing == "drop" else self._reader.n_rows
 
     def blocks(self, start_row: int = 0) -> Iterator[Block]:
-        """Give the rows in order, leaving out the first ``start_row``.
+        """Yield the rows in order, leaving out the first ``start_row``.
 
         Each call starts over, or raises `StreamExhaustedError` where the rows can be read only
         once. ``start_row`` counts rows that were given: with ``missing="drop"`` or ``"mean"``
@@ -177,7 +177,7 @@ class RowSource:
         """
         known = self.n_rows
         if start_row < 0 or (known is not None and start_row > known):
-            raise ValueError(f"cannot go on after row {start_row} of {known}; give 0 to {known}")
+            raise ValueError(f"cannot resume after row {start_row} of {known}; give 0 to {known}")
         self.n_missing = self.n_dropped = 0
         again = self.missing not in ("error", UNCHECKED)
         resolved = self._resolved_ahead if self._in_background else self._resolved
@@ -207,7 +207,7 @@ class RowSource:
             if skip < X.shape[0]:
                 yield Block(X[skip:], None if y is None else y[skip:])
         if n_skip:
-            raise SourceError(f"the source ended {n_skip} rows before the row to go on from")
+            raise SourceError(f"the source ended {n_skip} rows before the row to resume from")
 
     def unchecked(self) -> RowSource:
         """Return the same rows without a look for missing values, if those would be an error.
@@ -231,15 +231,15 @@ class RowSource:
     def division(self) -> Division:
         """Return where the rows can be cut; `SourceError` if they only come from the start."""
         if not isinstance(self._reader, Divisible):
-            raise SourceError(f"{self!r} can not be cut into parts; give files of rows")
+            raise SourceError(f"{self!r} cannot be cut into parts; give files of rows")
         return self._reader.division()
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return plain values that tell these rows from others, to check before going on.
+        """Return plain values that tell these rows from others, to check before resuming.
 
-        Files are told by name, size, time of change and the digest of both ends, arrays by
+        Files are identified by name, size, time of change and the digest of both ends, arrays by
         shape, type and the digest of some rows, and all by how they are to be read. Iterables
-        can not be told apart.
+        cannot be fingerprinted.
         """
         names = {"features": self.feature_names, "targets": self.target_names}
         facts = {"n_features": self.n_features, "n_targets": self.n_targets, **names}
@@ -260,7 +260,7 @@ def skip_rows(raw_blocks: Iterator[RawBlock], n_skip: int) -> Iterator[RawBlock]
         yield cut_block(RawBlock(X, y, place), n_skip)
         n_skip = 0
     if n_skip:
-        raise SourceError(f"the source ended {n_skip} rows before the row to go on from")
+        raise SourceError(f"the source ended {n_skip} rows before the row to resume from")
 
 
 def cut_block(raw: RawBlock, start: int) -> RawBlock:
@@ -282,6 +282,6 @@ def digest(*arrays: Array) -> str:
     return found.hexdigest()
 
 
-def is_sparse(X: Any) -> bool:
-    """Tell scipy's sparse arrays and matrices from the others."""
+def is_sparse(X: object) -> bool:
+    """Return whether an object is one of scipy's sparse arrays or matrices."""
     return bool(sp.issparse(X))

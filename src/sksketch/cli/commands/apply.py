@@ -8,11 +8,12 @@ from typing import IO, Annotated, Any
 import numpy as np
 import typer
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.cli.options import Output, Rows
 from sksketch.cli.running import keep_sources, open_source
 from sksketch.cli.saving import STDOUT, blaming, opened, read
 from sksketch.cli.show import progress_bar
+from sksketch.models.base import Estimator
 from sksketch.online import OnlineNewtonClassifier
 from sksketch.reduction import ReducedClassifier
 from sksketch.streams import RowSource
@@ -75,11 +76,11 @@ def write_answers(fitted: Any, source: RowSource, output: str, *, quiet: bool) -
         writer.close()
 
 
-def _answer(fitted: Any) -> Callable[[Any], Any]:
+def _answer(fitted: Estimator) -> Callable[[Any], Any]:
     """Return what gives the columns to write."""
     if isinstance(fitted, OnlineNewtonClassifier | ReducedClassifier):
 
-        def labels_and_scores(X: Any) -> Array:
+        def labels_and_scores(X: Matrix) -> Array:
             scores = np.asarray(fitted.decision_function(X)).reshape(X.shape[0], -1)
             return np.column_stack([fitted.predict(X), scores])
 
@@ -88,7 +89,7 @@ def _answer(fitted: Any) -> Callable[[Any], Any]:
     return answer
 
 
-def _header(fitted: Any) -> list[str]:
+def _header(fitted: Estimator) -> list[str]:
     if hasattr(fitted, "transform"):
         return [str(name) for name in fitted.get_feature_names_out()]
     if isinstance(fitted, OnlineNewtonClassifier | ReducedClassifier):

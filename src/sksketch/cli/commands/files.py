@@ -18,7 +18,7 @@ def info(
     file: Annotated[str, typer.Argument(help="A saved sketch, model or checkpoint.")],
     as_json: Json = False,
 ) -> None:
-    """Say what a saved file has seen and what it certifies."""
+    """Print what a saved file has seen and what it certifies."""
     state = read_state(file)
     with blaming(file):
         if state.kind == KIND:

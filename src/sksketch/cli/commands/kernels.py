@@ -24,7 +24,7 @@ def known_kernels(incomplete: str) -> list[str]:
 
 
 class PcaSolver(StrEnum):
-    """How components are found."""
+    """Solvers of kernel PCA."""
 
     auto = "auto"
     sgd = "sgd"
@@ -32,7 +32,7 @@ class PcaSolver(StrEnum):
 
 
 class CcaSolver(StrEnum):
-    """How correlations are found."""
+    """Solvers of kernel CCA."""
 
     auto = "auto"
     exact = "exact"
@@ -50,18 +50,21 @@ class Features:
         ),
     ] = "gaussian"
     bandwidth: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Rows are divided by it; median measures them.")
+        str, typer.Option(metavar="NUMBER", help="Width of the kernel; median estimates it.")
     ] = "median"
     parameter: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=NUMBER", help="Of the kernel: nu, degree, coef0, order ..."),
+        typer.Option(
+            metavar="NAME=NUMBER", help="Parameter of the kernel: nu, degree, coef0, order ..."
+        ),
     ] = None
-    features: Annotated[int, typer.Option(min=1, help="Random features.")] = 4096
+    features: Annotated[int, typer.Option(min=1, help="Number of random features.")] = 4096
     landmarks: Annotated[
-        int | None, typer.Option(min=1, help="Compare with so many rows instead.")
+        int | None,
+        typer.Option(min=1, help="Number of Nyström landmarks, instead of random features."),
     ] = None
-    batch: Annotated[int, typer.Option(min=1, help="Rows of a step.")] = 1024
-    seed: Annotated[int, typer.Option(help="Of features and samples.")] = 0
+    batch: Annotated[int, typer.Option(min=1, help="Rows per batch.")] = 1024
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0
 
     def options(self) -> dict[str, Any]:
         """Return the parameters of an estimator."""
@@ -76,7 +79,9 @@ class Features:
         }
 
 
-Count = Annotated[int, typer.Option("--components", "-k", min=1, metavar="N", help="To find.")]
+Count = Annotated[
+    int, typer.Option("--components", "-k", min=1, metavar="N", help="Number of components.")
+]
 
 
 def kpca(
@@ -85,7 +90,7 @@ def kpca(
     features: Features,
     spread: Spread,
     components: Count = 2,
-    solver: Annotated[PcaSolver, typer.Option(help="How they are found.")] = PcaSolver.auto,
+    solver: Annotated[PcaSolver, typer.Option(help="Solver of the components.")] = PcaSolver.auto,
     polish: Annotated[
         int, typer.Option(min=0, help="Further passes over the rows, for --solver sgd.")
     ] = 0,
@@ -117,7 +122,7 @@ def kcca(
     ridge: Annotated[
         str, typer.Option(metavar="NUMBER", help="Penalty; auto follows the number of rows.")
     ] = "auto",
-    solver: Annotated[CcaSolver, typer.Option(help="How they are found.")] = CcaSolver.auto,
+    solver: Annotated[CcaSolver, typer.Option(help="Solver of the components.")] = CcaSolver.auto,
 ) -> None:
     """Find functions of two views of the rows that correlate most, in flat memory."""
     keep_sources(rows, run.output)

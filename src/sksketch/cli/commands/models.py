@@ -28,6 +28,7 @@ from sksketch.cli.running import (
 from sksketch.cli.saving import STDOUT, Saved, blaming, read_merged, write
 from sksketch.cli.show import print_model, say
 from sksketch.decomposition import StreamingPCA, StreamingSVD
+from sksketch.models.base import Estimator
 from sksketch.ridge import StreamingRidge
 from sksketch.sketches import Centered, Regression, Sketch
 
@@ -128,7 +129,7 @@ def _decompose(
     _save(Saved(model, source.feature_names), run)
 
 
-def _numbered(model: Any, method: Method, spread: Spread) -> Any:
+def _numbered(model: Estimator, method: Method, spread: Spread) -> Any:
     """Return the model for the part that --shard and --shards tell, if they do."""
     if method.shards is None:
         return model
@@ -146,7 +147,7 @@ def _n_components(text: str | None) -> int | float | None:
         raise typer.BadParameter(f"-k {text} is neither a number nor a fraction") from None
 
 
-def _readable(saved: Any, purpose: str) -> Any:
+def _readable(saved: Estimator | Sketch, purpose: str) -> Any:
     """Return the sketch in a saved file, if it is one that the command can read."""
     sketch = saved if isinstance(saved, Sketch) else getattr(saved, "sketch_", None)
     if purpose == "ridge":
@@ -157,14 +158,14 @@ def _readable(saved: Any, purpose: str) -> Any:
         readable = isinstance(sketch, Centered) == (purpose == "pca")
     if sketch is None or not readable or sketch.n_features is None:
         raise typer.BadParameter(
-            f"the saved {saved.kind} can not be read out by {purpose}; sketch the rows again with "
+            f"the saved {saved.kind} cannot be read out by {purpose}; sketch the rows again with "
             f"--for {purpose}"
         )
     return sketch
 
 
 def _save(saved: Saved, run: Run) -> None:
-    """Save the result, remove what is no longer needed to go on, and print the findings."""
+    """Save the result, remove the checkpoint, and print the findings."""
     write(saved, run.output)
     finish(run)
     if run.output == STDOUT:

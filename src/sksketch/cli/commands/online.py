@@ -33,7 +33,7 @@ def known_methods(incomplete: str) -> list[str]:
 
 
 class Task(StrEnum):
-    """What the targets are."""
+    """The kind of targets."""
 
     classify = "classify"
     regress = "regress"
@@ -41,16 +41,14 @@ class Task(StrEnum):
 
 @dataclass(frozen=True)
 class Learner:
-    """What learns, and how often it sees the rows."""
+    """The learner and the number of its passes."""
 
-    task: Annotated[Task, typer.Option(help="Whether targets are labels or numbers.")] = (
-        Task.classify
-    )
+    task: Annotated[Task, typer.Option(help="classify (default) or regress.")] = Task.classify
     classes: Annotated[
         str | None,
         typer.Option(
             metavar="A,B",
-            help="All labels. By default files are looked through for them; those of stdin "
+            help="All labels. By default a first pass over the files collects them; those of stdin "
             "are -1 and 1, or 0 and 1.",
         ),
     ] = None

@@ -26,7 +26,7 @@ from sksketch.streams.files import STDIN
 
 
 class Operator(StrEnum):
-    """How sums of rows, or of columns, are made."""
+    """Random operators that sum rows or columns."""
 
     countsketch = "countsketch"
     gaussian = "gaussian"
@@ -35,7 +35,7 @@ class Operator(StrEnum):
 
 
 class Task(StrEnum):
-    """What the targets are."""
+    """The kind of targets."""
 
     classify = "classify"
     regress = "regress"
@@ -43,26 +43,31 @@ class Task(StrEnum):
 
 @dataclass(frozen=True)
 class Reducing:
-    """How rows are reduced, and what is learned on their coordinates."""
+    """The reduction of the rows, and the model learned on their coordinates."""
 
     components: Annotated[
-        int, typer.Option("--components", "-k", min=1, metavar="N", help="Coordinates of a row.")
+        int,
+        typer.Option(
+            "--components", "-k", min=1, metavar="N", help="Number of coordinates of a row."
+        ),
     ] = 100
     method: Annotated[
         str,
         typer.Option(metavar="KEY", help=f"{', '.join(METHODS)}; without target nor or rp."),
     ] = "nor"
-    operator: Annotated[Operator, typer.Option(help="How sums are made.")] = Operator.countsketch
+    operator: Annotated[Operator, typer.Option(help="Random operator of the reduction.")] = (
+        Operator.countsketch
+    )
     power_passes: Annotated[
-        int, typer.Option(min=0, help="Further looks at all rows, for a better subspace.")
+        int, typer.Option(min=0, help="Further passes over the rows, for a better subspace.")
     ] = 0
-    seed: Annotated[int, typer.Option(help="Chooses the sums.")] = 0
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0
     shard: Annotated[
         int, typer.Option(min=0, help="Number of this part, if subspaces are to be merged.")
     ] = 0
     task: Annotated[
         Task | None,
-        typer.Option(help="Whether targets are labels, as without it, or numbers."),
+        typer.Option(help="classify (default) or regress."),
     ] = None
     loss: Annotated[
         str | None,
@@ -71,7 +76,7 @@ class Reducing:
             help=f"{', '.join(CLASSIFICATION)}; to regress {', '.join(REGRESSION)}.",
         ),
     ] = None
-    alpha: Annotated[float, typer.Option(help="Penalty of the mean loss.")] = 1e-3
+    alpha: Annotated[float, typer.Option(help="Penalty on the mean loss.")] = 1e-3
     tol: Annotated[float, typer.Option(help="Duality gap to reach.")] = 1e-3
     intercept: Annotated[
         bool, typer.Option("--intercept/--no-intercept", help="Whether to learn an intercept.")
@@ -80,7 +85,7 @@ class Reducing:
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Where to write the coordinates: .parquet, .npz, .npy or .csv.",
+            help="Output file of the coordinates: .parquet, .npz, .npy or .csv.",
         ),
     ] = None
 

@@ -26,7 +26,7 @@ PICTURE = Path("sksketch-tour.png")
 
 def tour(
     as_json: Json = False,
-    picture: Annotated[Path, typer.Option(help="Where to write the picture.")] = PICTURE,
+    picture: Annotated[Path, typer.Option(help="Output file of the picture.")] = PICTURE,
     rows: Annotated[int, typer.Option(hidden=True, min=1_000)] = 200_000,
     columns: Annotated[int, typer.Option(hidden=True, min=20)] = 1_000,
 ) -> None:
@@ -106,7 +106,7 @@ def _draw_tour(report: TourReport, path: Path) -> None:
 
 
 def _probability(confidence: float) -> str:
-    """Say how sure a bound is."""
+    """Return the confidence of a bound in words."""
     return "certain" if confidence == 1.0 else f"at least {rounded_down(confidence, 6)}"
 
 
@@ -117,4 +117,4 @@ def _rate(done: Pass, seconds: Callable[[Pass], float]) -> str:
 
 def _megabytes(n_bytes: float) -> str:
     """Return bytes as text in megabytes."""
-    return "not told by this system" if math.isnan(n_bytes) else f"{n_bytes / 1e6:,.0f} MB"
+    return "not reported by this system" if math.isnan(n_bytes) else f"{n_bytes / 1e6:,.0f} MB"

@@ -1,4 +1,4 @@
-"""What a model or sketch has found, as the numbers that pictures, tables and reports show."""
+"""Findings of models and sketches, as the numbers that pictures, tables and reports show."""
 
 from sksketch.present.findings.kernel_and_reduction import PLAIN, PlainFindings, plain_findings
 from sksketch.present.findings.sketched import (

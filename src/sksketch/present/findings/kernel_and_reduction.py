@@ -1,4 +1,4 @@
-"""What kernel models, reductions and the models learned on them have found."""
+"""Findings of kernel models, of reductions and of the models learned on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sksketch.reduction import (
     SubspaceReduction,
 )
 
-# Coefficients of each model that are told.
+# Number of coefficients shown for each model.
 MOST = 10
 
 
@@ -53,7 +53,7 @@ class PlainFindings:
     largest: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
-def plain_findings(model: Any, names: list[str] | None = None) -> PlainFindings:
+def plain_findings(model: object, names: list[str] | None = None) -> PlainFindings:
     """Return what a model has found.
 
     >>> model = RandomFeatures(n_random_features=8).fit([[0.0], [1.0]])
@@ -70,7 +70,7 @@ def _kernel_facts(model: Any) -> dict[str, Any]:
     return facts
 
 
-def _random_features(model: Any, _names: Any) -> PlainFindings:
+def _random_features(model: RandomFeatures, _names: object) -> PlainFindings:
     facts = _kernel_facts(model) | {
         "features": int(model.n_features_out_),
         "bandwidth": float(model.bandwidth_),
@@ -80,7 +80,7 @@ def _random_features(model: Any, _names: Any) -> PlainFindings:
     return PlainFindings("Kernel features", sentence, facts)
 
 
-def _kernel_pca(model: Any, _names: Any) -> PlainFindings:
+def _kernel_pca(model: StreamingKernelPCA, _names: object) -> PlainFindings:
     values = np.asarray(model.eigenvalues_)
     facts = _kernel_facts(model) | {
         "components": len(values),
@@ -99,7 +99,7 @@ def _kernel_pca(model: Any, _names: Any) -> PlainFindings:
     return PlainFindings("Kernel PCA", sentence, facts, ("eigenvalue", values), points)
 
 
-def _kernel_pair(model: Any, _names: Any) -> PlainFindings:
+def _kernel_pair(model: StreamingKernelCCA | StreamingKernelSVD, _names: object) -> PlainFindings:
     correlated = isinstance(model, StreamingKernelCCA)
     values = np.asarray(model.correlations_ if correlated else model.singular_values_)
     first, second = model.bandwidths_
@@ -129,7 +129,7 @@ def _kernel_pair(model: Any, _names: Any) -> PlainFindings:
     return PlainFindings(title, sentence, facts, (quantity, values), points)
 
 
-def _clustering(model: Any, _names: Any) -> PlainFindings:
+def _clustering(model: StreamingSpectralClustering, _names: object) -> PlainFindings:
     facts = _kernel_facts(model) | {
         "clusters": int(model.n_clusters),
         "bandwidth": float(model.bandwidth_),
@@ -138,7 +138,7 @@ def _clustering(model: Any, _names: Any) -> PlainFindings:
     return PlainFindings("Spectral clustering", sentence, facts)
 
 
-def _mixture(model: Any, _names: Any) -> PlainFindings:
+def _mixture(model: MultiviewMixture, _names: object) -> PlainFindings:
     weights = np.asarray(model.weights_)
     facts = {
         "kernel": model.kernel,
@@ -152,7 +152,7 @@ def _mixture(model: Any, _names: Any) -> PlainFindings:
     )
 
 
-def _subspace(model: Any, _names: Any) -> PlainFindings:
+def _subspace(model: SubspaceReduction, _names: object) -> PlainFindings:
     lower, upper = model.spectral_error_
     facts = {
         "columns": int(model.n_features_in_),
@@ -170,7 +170,7 @@ def _subspace(model: Any, _names: Any) -> PlainFindings:
     return PlainFindings("Reduction to a subspace", sentence, facts)
 
 
-def _random_reduction(model: Any, _names: Any) -> PlainFindings:
+def _random_reduction(model: RandomReduction, _names: object) -> PlainFindings:
     facts = {
         "columns": int(model.n_features_in_),
         "coordinates": int(model.n_components_),
@@ -180,7 +180,7 @@ def _random_reduction(model: Any, _names: Any) -> PlainFindings:
     return PlainFindings("Random reduction", sentence, facts)
 
 
-def _reduced(model: Any, names: list[str] | None) -> PlainFindings:
+def _reduced(model: ReducedClassifier | ReducedRegressor, names: list[str] | None) -> PlainFindings:
     coefficients = np.atleast_2d(model.coef_)
     outcomes = [str(k) for k in range(len(coefficients))]
     if isinstance(model, ReducedClassifier):

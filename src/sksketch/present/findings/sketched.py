@@ -1,4 +1,4 @@
-"""What a model or sketch has found, as the numbers that pictures, tables and reports show."""
+"""Findings of models and sketches, as the numbers that pictures, tables and reports show."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sksketch._typing import Array
 from sksketch.decomposition import StreamingPCA, StreamingSVD
@@ -19,7 +20,7 @@ from sksketch.sketches import Centered, Certificate, Regression, Sketch
 
 ONLINE: tuple[Any, ...] = (OnlineNewtonClassifier, OnlineNewtonRegressor)
 
-# A path goes this many factors of ten to both sides of the penalty, in so many steps.
+# A path goes this many factors of ten to both sides of the penalty, in PATH_STEPS steps.
 PATH_DECADES = 3
 PATH_STEPS = 13
 
@@ -49,7 +50,7 @@ class CoefficientPath:
 
 
 class Findings:
-    """All that can be shown of a fitted estimator or of a sketch, computed at the first read.
+    """The results of a fitted estimator or of a sketch, computed at the first read.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ class Findings:
     [('a', 1.0)]
     """
 
-    def __init__(self, model: Any, names: Sequence[str] | None = None) -> None:
+    def __init__(self, model: object, names: Sequence[str] | None = None) -> None:
         kinds = [kind for kind in ESTIMATORS.values() if kind not in ONLINE]
         known: tuple[Any, ...] = (Sketch, *kinds)
         if not isinstance(model, known):
@@ -120,7 +121,7 @@ class Findings:
 
     @property
     def certificate(self) -> Certificate:
-        """What is certain about the rows."""
+        """The certificate about the rows."""
         certificate: Certificate = self.decomposition.certificate_
         return certificate
 
@@ -146,7 +147,7 @@ class Findings:
 
     @property
     def quantity(self) -> str:
-        """What the spectrum is made of."""
+        """The name of the quantity in the spectrum."""
         if not self.shows_variances:
             return "eigenvalue"
         return "variance" if self.is_centered else "mean square"
@@ -209,12 +210,12 @@ class Findings:
             if high > 0:
                 return np.geomspace(low / 10, high * 10, PATH_STEPS)
         if high <= 0:
-            # No penalty has no neighbours; a mean eigenvalue is the scale that one works on.
+            # A zero penalty has no multiples; a mean eigenvalue is the scale that one works on.
             low = high = self.certificate.squared_norm / self.n_features or 1.0
         factor = 10.0**PATH_DECADES
         return np.geomspace(low / factor, high * factor, PATH_STEPS)
 
-    def path(self, alphas: Any = None, *, target: int = 0) -> CoefficientPath:
+    def path(self, alphas: npt.ArrayLike | None = None, *, target: int = 0) -> CoefficientPath:
         """Return the coefficients of one target for many penalties, with their error."""
         model = self._regression()
         found = model.path(self.default_alphas() if alphas is None else alphas)
@@ -241,7 +242,7 @@ class Findings:
 
 
 class OnlineFindings:
-    """What can be shown of an online learner with at least one row seen.
+    """The results of an online learner with at least one row seen.
 
     Parameters
     ----------
@@ -279,7 +280,7 @@ class OnlineFindings:
 
     @property
     def outcomes(self) -> list[str]:
-        """What each row of coefficients speaks for: a class, or the target."""
+        """The class, or the target, that each row of coefficients is for."""
         if not isinstance(self.model, OnlineNewtonClassifier):
             return ["target"]
         labels = self.model.classes_.tolist()

@@ -1,4 +1,4 @@
-"""Where pictures are drawn: axes in the style of the house."""
+"""Matplotlib axes in the style of the project."""
 
 from __future__ import annotations
 

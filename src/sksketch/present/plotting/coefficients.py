@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from sksketch.present.findings import Findings, largest_columns
 from sksketch.present.plotting.axes import ESTIMATE, OTHER, drawn_on, figure_of
@@ -20,18 +21,23 @@ class LoadingsDisplay:
     Parameters
     ----------
     names : sequence of str
-        Columns.
+        Names of the columns.
     loadings : array-like of shape (n_columns,)
-        Their entries in the component.
-    component : int
-        Its number, from 1 on, for the label.
+        Entries of the columns in the component.
+    component : int, default=1
+        Number of the component, from 1 on, for the label.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn.
+        Axes that it was drawn on.
     figure_ : matplotlib.figure.Figure
-        The whole picture.
+        Figure of these axes.
+
+    See Also
+    --------
+    SpectrumDisplay : Eigenvalues inside their intervals.
+    RidgePathDisplay : Coefficients against the penalty.
 
     Examples
     --------
@@ -44,7 +50,9 @@ class LoadingsDisplay:
     ax_: Axes
     figure_: Any
 
-    def __init__(self, names: Sequence[str], loadings: Any, *, component: int = 1) -> None:
+    def __init__(
+        self, names: Sequence[str], loadings: npt.ArrayLike, *, component: int = 1
+    ) -> None:
         self.names = list(names)
         self.loadings = np.asarray(loadings, dtype=np.float64)
         self.component = component
@@ -52,7 +60,7 @@ class LoadingsDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: object,
         *,
         component: int = 1,
         n_loadings: int = 10,
@@ -65,18 +73,19 @@ class LoadingsDisplay:
         ----------
         estimator : estimator or Sketch
             Any that has seen rows.
-        component : int
-            Which, from 1 on.
-        n_loadings : int
-            How many columns to draw.
-        feature_names : sequence of str, optional
-            By default those that the estimator has met.
-        ax : matplotlib axes, optional
-            Where to draw.
+        component : int, default=1
+            Number of the component, from 1 on.
+        n_loadings : int, default=10
+            Number of columns to draw.
+        feature_names : sequence of str, default=None
+            Names of the columns; by default those that the estimator was fitted with.
+        ax : matplotlib axes, default=None
+            Axes to draw on; by default new ones.
 
         Returns
         -------
         LoadingsDisplay
+            The display, drawn.
         """
         found = Findings(estimator, feature_names)
         if not 1 <= component <= found.n_components:
@@ -90,12 +99,13 @@ class LoadingsDisplay:
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw.
+        ax : matplotlib axes, default=None
+            Axes to draw on; by default new ones.
 
         Returns
         -------
         self
+            The display, with ``ax_`` and ``figure_``.
         """
         ax = drawn_on(ax)
         place = np.arange(len(self.names))
@@ -119,18 +129,23 @@ class RidgePathDisplay:
     coef : array-like of shape (n_alphas, n_columns)
         Coefficients of the columns to draw.
     errors : array-like of shape (n_alphas,)
-        No coefficient is off by more; ``inf`` draws no bar.
+        Certified error of every coefficient; ``inf`` draws no bar.
     names : sequence of str
-        Columns.
-    alpha : float, optional
-        The penalty of the model, which is marked.
+        Names of the columns.
+    alpha : float, default=None
+        Penalty of the model, which is marked.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn.
+        Axes that it was drawn on.
     figure_ : matplotlib.figure.Figure
-        The whole picture.
+        Figure of these axes.
+
+    See Also
+    --------
+    StreamingRidge : The model that is drawn.
+    LoadingsDisplay : Columns of a component.
 
     Examples
     --------
@@ -147,9 +162,9 @@ class RidgePathDisplay:
 
     def __init__(
         self,
-        alphas: Any,
-        coef: Any,
-        errors: Any,
+        alphas: npt.ArrayLike,
+        coef: npt.ArrayLike,
+        errors: npt.ArrayLike,
         names: Sequence[str],
         *,
         alpha: float | None = None,
@@ -163,9 +178,9 @@ class RidgePathDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: object,
         *,
-        alphas: Any = None,
+        alphas: npt.ArrayLike | None = None,
         n_coefficients: int = 6,
         target: int = 0,
         feature_names: Sequence[str] | None = None,
@@ -176,21 +191,22 @@ class RidgePathDisplay:
         Parameters
         ----------
         estimator : StreamingRidge or StreamingRidgeCV
-            Fitted.
-        alphas : array-like of shape (n_alphas,), optional
-            By default a few around the penalty of the model.
-        n_coefficients : int
-            How many columns to draw.
-        target : int
-            Which, if there are several.
-        feature_names : sequence of str, optional
-            By default those that the estimator has met.
-        ax : matplotlib axes, optional
-            Where to draw.
+            A fitted model.
+        alphas : array-like of shape (n_alphas,), default=None
+            Penalties; by default thirteen around that of the model.
+        n_coefficients : int, default=6
+            Number of columns to draw.
+        target : int, default=0
+            Number of the target, from 0 on.
+        feature_names : sequence of str, default=None
+            Names of the columns; by default those that the estimator was fitted with.
+        ax : matplotlib axes, default=None
+            Axes to draw on; by default new ones.
 
         Returns
         -------
         RidgePathDisplay
+            The display, drawn.
         """
         found = Findings(estimator, feature_names)
         columns = largest_columns(found.coefficients[target], n_coefficients)
@@ -204,12 +220,13 @@ class RidgePathDisplay:
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw.
+        ax : matplotlib axes, default=None
+            Axes to draw on; by default new ones.
 
         Returns
         -------
         self
+            The display, with ``ax_`` and ``figure_``.
         """
         ax = drawn_on(ax)
         certified = np.where(np.isfinite(self.errors), self.errors, np.nan)

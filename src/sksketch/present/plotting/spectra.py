@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from sksketch.present.findings import Findings
 from sksketch.present.plotting.axes import (
@@ -27,19 +28,24 @@ class SpectrumDisplay:
     ----------
     eigenvalues : array-like of shape (n_components,)
         Estimates, largest first.
-    intervals : array-like of shape (n_components, 2), optional
+    intervals : array-like of shape (n_components, 2), default=None
         Certified lower and upper ends; None where nothing is certified.
-    true_eigenvalues : array-like of shape (n_components,), optional
+    true_eigenvalues : array-like of shape (n_components,), default=None
         Exact values to set beside them, where they are known.
-    quantity : str
+    quantity : str, default="eigenvalue"
         Label of the vertical axis.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn.
+        Axes that it was drawn on.
     figure_ : matplotlib.figure.Figure
-        The whole picture.
+        Figure of these axes.
+
+    See Also
+    --------
+    ExplainedVarianceDisplay : Shares of the variance.
+    LoadingsDisplay : Columns of a component.
 
     Examples
     --------
@@ -55,10 +61,10 @@ class SpectrumDisplay:
 
     def __init__(
         self,
-        eigenvalues: Any,
-        intervals: Any = None,
+        eigenvalues: npt.ArrayLike,
+        intervals: npt.ArrayLike | None = None,
         *,
-        true_eigenvalues: Any = None,
+        true_eigenvalues: npt.ArrayLike | None = None,
         quantity: str = "eigenvalue",
     ) -> None:
         self.eigenvalues = np.asarray(eigenvalues, dtype=np.float64)
@@ -68,7 +74,7 @@ class SpectrumDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, n_components: int | None = None, ax: Axes | None = None
+        cls, estimator: object, *, n_components: int | None = None, ax: Axes | None = None
     ) -> Self:
         """Draw the spectrum of a fitted estimator or of a sketch.
 
@@ -77,14 +83,15 @@ class SpectrumDisplay:
         estimator : estimator or Sketch
             `StreamingPCA` and `StreamingSVD` show variances per row, all others eigenvalues
             of A'A.
-        n_components : int, optional
-            How many to draw; by default all.
-        ax : matplotlib axes, optional
-            Where to draw.
+        n_components : int, default=None
+            Number of components to draw; by default all.
+        ax : matplotlib axes, default=None
+            Axes to draw on; by default new ones.
 
         Returns
         -------
         SpectrumDisplay
+            The display, drawn.
         """
         found = Findings(estimator)
         shown = slice(n_components)
@@ -100,12 +107,13 @@ class SpectrumDisplay:
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw.
+        ax : matplotlib axes, default=None
+            Axes to draw on; by default new ones.
 
         Returns
         -------
         self
+            The display, with ``ax_`` and ``figure_``.
         """
         ax = drawn_on(ax)
         number = np.arange(1, len(self.eigenvalues) + 1)
@@ -135,17 +143,22 @@ class ExplainedVarianceDisplay:
     ----------
     shares : array-like of shape (n_components,)
         Fraction of the total variance along each component.
-    intervals : array-like of shape (n_components, 2), optional
-        What is certain of each share; None where nothing is certified.
-    cumulative_intervals : array-like of shape (n_components, 2), optional
-        What is certain of the sums of the first shares.
+    intervals : array-like of shape (n_components, 2), default=None
+        Certified interval of each share; None where nothing is certified.
+    cumulative_intervals : array-like of shape (n_components, 2), default=None
+        Certified intervals of the sums of the first shares.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn.
+        Axes that it was drawn on.
     figure_ : matplotlib.figure.Figure
-        The whole picture.
+        Figure of these axes.
+
+    See Also
+    --------
+    SpectrumDisplay : Eigenvalues inside their intervals.
+    StreamingPCA : The model that is drawn.
 
     Examples
     --------
@@ -160,7 +173,10 @@ class ExplainedVarianceDisplay:
     figure_: Any
 
     def __init__(
-        self, shares: Any, intervals: Any = None, cumulative_intervals: Any = None
+        self,
+        shares: npt.ArrayLike,
+        intervals: npt.ArrayLike | None = None,
+        cumulative_intervals: npt.ArrayLike | None = None,
     ) -> None:
         self.shares = np.asarray(shares, dtype=np.float64)
         self.intervals = intervals
@@ -168,7 +184,7 @@ class ExplainedVarianceDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, n_components: int | None = None, ax: Axes | None = None
+        cls, estimator: object, *, n_components: int | None = None, ax: Axes | None = None
     ) -> Self:
         """Draw what the components of a fitted estimator or sketch explain.
 
@@ -176,14 +192,15 @@ class ExplainedVarianceDisplay:
         ----------
         estimator : estimator or Sketch
             Any that has seen rows.
-        n_components : int, optional
-            How many to draw; by default all.
-        ax : matplotlib axes, optional
-            Where to draw.
+        n_components : int, default=None
+            Number of components to draw; by default all.
+        ax : matplotlib axes, default=None
+            Axes to draw on; by default new ones.
 
         Returns
         -------
         ExplainedVarianceDisplay
+            The display, drawn.
         """
         found = Findings(estimator)
         shown = slice(n_components)
@@ -199,12 +216,13 @@ class ExplainedVarianceDisplay:
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw.
+        ax : matplotlib axes, default=None
+            Axes to draw on; by default new ones.
 
         Returns
         -------
         self
+            The display, with ``ax_`` and ``figure_``.
         """
         ax = drawn_on(ax)
         number = np.arange(1, len(self.shares) + 1)

@@ -16,7 +16,7 @@ from sksketch.present.report.formatting import interval, number, percent
 # Letters of wide charts are larger on a phone; see the style sheet.
 WIDE, SMALL = svg.Canvas(440, 262, letters=15), svg.Canvas(300, 176, letters=12)
 
-# Beyond so many factors of ten a logarithmic axis shows rounding errors.
+# Beyond this many factors of ten a logarithmic axis shows rounding errors.
 MOST_DECADES = 8
 
 

@@ -121,7 +121,7 @@ def plural(n: int, word: str) -> str:
 
 
 def certainty(confidence: float, measured: float = 0.0) -> str:
-    """Say how sure the bounds are, and whether they allow for roundings as measured."""
+    """Return in words how sure the bounds are, and whether they allow for roundings as measured."""
     also = " They allow for roundings of single precision as measured." if measured > 0 else ""
     if confidence == 1:
         sure = "These statements are certain: they follow from the sketch by arithmetic alone."
@@ -135,7 +135,7 @@ def certificate(found: Findings) -> list[str]:
     record = found.certificate
     if not found.is_certified:
         return [
-            "Nothing is certified. A random sketch is right on average, but nothing in it "
+            "Nothing is certified. A random sketch is unbiased, but nothing in it "
             "bounds the error of this one; everything below is an estimate.",
         ]
     whole = "variance" if found.is_centered else "energy"
@@ -169,7 +169,7 @@ def certificate(found: Findings) -> list[str]:
 
 
 def coefficients(found: Findings) -> str:
-    """Say how far the coefficients of a regression can be off."""
+    """Return in words how far the coefficients of a regression can be off."""
     bound = found.model.coef_error_bound_
     if found.is_refined:
         return (
@@ -198,7 +198,7 @@ def coefficients(found: Findings) -> str:
 
 
 def each_coefficient(error: float, largest: float) -> str:
-    """Say how far a single coefficient can be off; nothing if that is known by then."""
+    """Return in words how far a single coefficient can be off; nothing if that is known by then."""
     if not ROUNDING * largest < error < math.inf:
         return ""
     if error > largest:

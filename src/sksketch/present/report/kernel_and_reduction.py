@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sksketch.present.findings import Estimates, PlainFindings
 from sksketch.present.report import charts, html
 from sksketch.present.report.formatting import number
@@ -60,7 +58,7 @@ def body(found: PlainFindings) -> str:
     return "".join(parts)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, float):
         return number(value, 6)
     if isinstance(value, int):

@@ -18,7 +18,7 @@ def figures(found: OnlineFindings) -> list[tuple[str, str]]:
 
 
 def predictions(found: OnlineFindings) -> str:
-    """Say how well the rows were predicted before they were learned from."""
+    """Return in words how well the rows were predicted before they were learned from."""
     n_rows = plural(int(found.model.n_samples_seen_), "row")
     lead = f"The mean loss of {n_rows}, each predicted before it was learned from, is "
     lead += f"{number(found.mean_loss, 4)}."

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from sksketch.decomposition import StreamingPCA, StreamingSVD
+from sksketch.models.base import Estimator
 from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
 from sksketch.present.findings import ONLINE, PLAIN, Findings, OnlineFindings, plain_findings
 from sksketch.present.report import html, kernel_and_reduction, online, sections
@@ -27,19 +28,19 @@ TITLES: dict[Any, str] = {
     OnlineNewtonClassifier: "Online classifier",
     OnlineNewtonRegressor: "Online regression",
 }
-# Nothing is fetched and nothing runs; a browser is told to see to it.
+# Nothing is fetched and nothing runs; the policy makes a browser enforce it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 class Source(NamedTuple):
-    """Where a model comes from: its file, and how far an unfinished run had come."""
+    """The origin of a model: its file, and how far an unfinished run had come."""
 
     name: str
     n_bytes: int
     rows_done: int | None = None
 
 
-def render(model: Any, source: Source, names: Sequence[str] | None = None) -> str:
+def render(model: Estimator | Sketch, source: Source, names: Sequence[str] | None = None) -> str:
     """Return the page about a sketch or a fitted estimator.
 
     Parameters
@@ -84,7 +85,7 @@ def render(model: Any, source: Source, names: Sequence[str] | None = None) -> st
         return _document(_header(model, sketch, source, found), "".join(parts), source)
 
 
-def _online(model: Any, source: Source, names: Sequence[str] | None) -> str:
+def _online(model: Estimator, source: Source, names: Sequence[str] | None) -> str:
     found = OnlineFindings(model, names)
     n_rows, n_columns = int(model.n_samples_seen_), int(model.n_features_in_)
     seen = f"{plural(n_rows, 'row')} of {plural(n_columns, 'column')}"
@@ -100,7 +101,7 @@ def _online(model: Any, source: Source, names: Sequence[str] | None) -> str:
     return _document(_top(model, source, seen, figures), body, source)
 
 
-def _plain(model: Any, source: Source, names: Sequence[str] | None) -> str:
+def _plain(model: Estimator, source: Source, names: Sequence[str] | None) -> str:
     found = plain_findings(model, None if names is None else list(names))
     entries = [
         ("File", source.name),
@@ -129,7 +130,7 @@ def _document(header: str, body: str, source: Source) -> str:
     )
 
 
-def _header(model: Any, sketch: Sketch, source: Source, found: Findings | None) -> str:
+def _header(model: object, sketch: Sketch, source: Source, found: Findings | None) -> str:
     n_columns = sketch.n_features or 0
     seen = f"{plural(sketch.n_rows_seen, 'row')} of {plural(n_columns, 'column')}"
     figures = [("Rows", f"{sketch.n_rows_seen:,}"), ("Columns", f"{n_columns:,}")]
@@ -139,7 +140,7 @@ def _header(model: Any, sketch: Sketch, source: Source, found: Findings | None) 
 
 
 def _top(
-    model: Any, source: Source, seen: str, figures: list[tuple[str, str]], title: str = ""
+    model: object, source: Source, seen: str, figures: list[tuple[str, str]], title: str = ""
 ) -> str:
     title = title or TITLES.get(type(model), "Sketch")
     lead = f"{type(model).__name__}: {seen}."
@@ -166,7 +167,7 @@ def _at_most(error: float) -> str:
     return "exact" if error < ROUNDING else f"≤ {percent(error, direction=1)}"
 
 
-def _run(model: Any, sketch: Sketch, source: Source) -> str:
+def _run(model: Estimator | Sketch, sketch: Sketch, source: Source) -> str:
     """Return the figures of the run and its settings."""
     inner = _innermost(sketch)
     entries = [
@@ -199,7 +200,7 @@ def _run(model: Any, sketch: Sketch, source: Source) -> str:
     )
 
 
-def _settings(model: Any, meta: Any) -> str:
+def _settings(model: Estimator | Sketch, meta: Mapping[str, object]) -> str:
     """Return what was asked for, to unfold."""
     params = {} if isinstance(model, Sketch) else model.get_params(deep=False)
     rows = [
@@ -215,7 +216,7 @@ def _settings(model: Any, meta: Any) -> str:
     return f"<details><summary>Settings</summary>{table}</details>"
 
 
-def _in_words(value: Any) -> Any:
+def _in_words(value: Any) -> object:
     """Return what JSON can say of an array."""
     return value.tolist() if getattr(value, "size", 0) <= 20 else f"array of shape {value.shape}"
 

@@ -1,4 +1,4 @@
-"""The few things that charts are made of, as SVG that takes its colours from the page."""
+"""The few things that charts are made of, as SVG that takes its colors from the page."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.gram import add_gram_inplace
 from sksketch.arrays.linalg import aligned_empty, eigh_descending, squared_norm
 from sksketch.arrays.namespace import (
@@ -23,11 +23,12 @@ from sksketch.arrays.namespace import (
 from sksketch.arrays.rounding import dot_error, eigen_error, gamma
 from sksketch.arrays.rows import dense_tiles
 from sksketch.low_rank import LowRankPlusRidge
-from sksketch.sketches.base import Answer, Sketch, check_ridge, megabytes
+from sksketch.sketches.base import Answer, Sketch, megabytes
 from sksketch.sketches.buffer import RowBuffer, tile_rows
 from sksketch.sketches.certificate import certify
 from sksketch.sketches.column_errors import ColumnErrors, ExactGram
 from sksketch.sketches.forgetting import aged, decay_factor
+from sksketch.sketches.options import check_ridge
 from sksketch.state.persistence import State
 
 BUFFER_ROWS = 512
@@ -45,12 +46,17 @@ class ExactCovariance(Sketch):
 
     Parameters
     ----------
-    initial_ridge : float
+    initial_ridge : float, default=0.0
         The target is ``A'A + initial_ridge I``.
-    decay : float, optional
+    decay : float, default=None
         Factor in (0, 1] by which each new row lessens the weight of all earlier ones.
-    half_life : float, optional
+    half_life : float, default=None
         The same as a number of rows after which a row counts half.
+
+    See Also
+    --------
+    FrequentDirections : Sketch in memory that is linear in the columns.
+    Centered : The same around the mean of the rows.
 
     Examples
     --------
@@ -99,7 +105,7 @@ class ExactCovariance(Sketch):
         self._buffer.enlarge(tile_rows(n_features * dtype.itemsize))
         self._buffer.allocate(n_features, dtype)
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         self._cached = None
         # Sparse rows become dense a tile at a time: the tiles are small against A'A.
         for tile in dense_tiles(rows, rows.dtype) if sp.issparse(rows) else [rows]:
@@ -147,11 +153,23 @@ class ExactCovariance(Sketch):
         return self._buffer.lend(n_rows)
 
     def fresh(self) -> Self:
-        """Return an empty sketch with the same options."""
+        """Return an empty sketch with the same options.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch of the same class.
+        """
         return type(self)(initial_ridge=self.initial_ridge, decay=self.decay)
 
     def matrix(self) -> Array:
-        """Return A'A as a dense symmetric array."""
+        """Return A'A as a dense symmetric array.
+
+        Returns
+        -------
+        array of shape (n_features, n_features)
+            A'A in float64.
+        """
         self._require_rows()
         return to_numpy(_symmetric(self._upper()))
 
@@ -252,7 +270,13 @@ class ExactCovariance(Sketch):
         )
 
     def state(self) -> State:
-        """Return the accumulated matrix, the buffered rows and the counters."""
+        """Return the accumulated matrix, the buffered rows and the counters.
+
+        Returns
+        -------
+        State
+            Plain values and arrays, as `save` writes them.
+        """
         meta = {
             "initial_ridge": self.initial_ridge,
             "decay": self.decay,
@@ -277,7 +301,18 @@ class ExactCovariance(Sketch):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that continues where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken.
+
+        Parameters
+        ----------
+        state : State
+            What `state` returned, or what was read from a file.
+
+        Returns
+        -------
+        Sketch
+            A sketch that continues where ``state`` was taken.
+        """
         cls._check_kind(state)
         meta: Any = state.meta
         sketch = cls(initial_ridge=meta["initial_ridge"], decay=meta["decay"])

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.linalg import squared_norm
-from sksketch.arrays.namespace import cast, namespace, on_device, precision, to_numpy
+from sksketch.arrays.namespace import namespace, on_device, precision
 from sksketch.arrays.rounding import gamma, unit_roundoff
 from sksketch.arrays.sparse import (
     SparseRows,
@@ -20,58 +20,89 @@ from sksketch.arrays.sparse import (
     sparse_arrays,
 )
 from sksketch.sketches import planning
-from sksketch.sketches.base import Answer, check_ridge
+from sksketch.sketches.base import Answer
 from sksketch.sketches.buffer import RowBuffer, tile_rows
 from sksketch.sketches.column_errors import ExactGram
 from sksketch.sketches.directions.exact_covariance import ExactCovariance
+from sksketch.sketches.directions.merging import absorb, refusal
 from sksketch.sketches.directions.shrink.compression import Settings, ShrinkState, compress
 from sksketch.sketches.directions.shrink.ledger import Ledger
 from sksketch.sketches.directions.shrink.readout import check_correction
 from sksketch.sketches.directions.shrink.rules import RULES
 from sksketch.sketches.directions.shrink_sketch import ShrinkSketch
 from sksketch.sketches.forgetting import age_weights, aged, decay_factor
-from sksketch.sketches.options import above, fraction_of_one, one_of, positive, whole_number
+from sksketch.sketches.options import (
+    above,
+    check_ridge,
+    fraction_of_one,
+    one_of,
+    positive,
+    whole_number,
+)
 from sksketch.sketches.sparse_buffer import SparseRowBuffer
 from sksketch.state.persistence import State
 
 
 class FrequentDirections(ShrinkSketch):
-    """The best-known sketch of A'A that needs no luck, in O(sketch_size * n_features) memory.
+    """Deterministic sketch of A'A in O(sketch_size * n_features) memory.
 
     Parameters
     ----------
     sketch_size : int
         Rows kept.
-    correction : {"half", "none", "full", "trace", "energy"} or float
+    correction : {"half", "none", "full", "trace", "energy"} or float, default="half"
         How the lost energy is put back when the sketch is read: half of it as a ridge
         (robust FD), not at all (FD), in full on the kept directions (compensated FD), as
         a ridge that matches the trace of A'A, one that matches the average lost energy,
-        or a ridge of your own.
-    rule : {"uniform", "half", "parameterized", "truncate"}
+        or the given ridge.
+    rule : {"uniform", "half", "parameterized", "truncate"}, default="uniform"
         What a shrink takes from the kept eigenvalues: the first dropped one from all of them,
         half of it (where the bound can afford that), all of it from a fraction of them, nothing.
-    fraction : float
+    fraction : float, default=0.2
         The fraction for ``rule="parameterized"``, in (0, 1].
-    solver : {"auto", "exact", "block", "covariance"}
+    solver : {"auto", "exact", "block", "covariance"}, default="auto"
         How a shrink is computed; `plan` says what "auto" chose. "exact" is deterministic,
         "block" is faster and certified with probability ``1 - failure_probability``,
         "covariance" accumulates A'A and loses nothing.
-    initial_ridge : float
+    initial_ridge : float, default=0.0
         The target is ``A'A + initial_ridge I``.
-    decay, half_life : float, optional
+    decay, half_life : float, default=None
         Forgetting: factor per row, or rows after which a row counts half.
-    buffer_rows : int, optional
+    buffer_rows : int, default=None
         Rows held before a shrink, the kept ones included.
-    tol : float, optional
+    tol : float, default=None
         Let the sketch grow so that `error_bound` stays below this part of the squared norm.
-    max_sketch_size : int, optional
+    max_sketch_size : int, default=None
         Limit for ``tol``; by default four times ``sketch_size``.
-    certify : bool
+    certify : bool, default=True
         Verify each shrink of the block solver; else only the lost mass bounds the error.
-    failure_probability : float
+    failure_probability : float, default=0.01
         That a bound of the block solver fails, over the whole stream and all reads of it.
-    seed : int
+    seed : int, default=0
         Makes random directions repeatable. Those that verify depend on the rows as well.
+
+    See Also
+    --------
+    SparseFrequentDirections : The variant for sparse rows.
+    TwoLevelFrequentDirections : The variant that sketches what it discards.
+    ExactCovariance : A'A itself, where its square fits in memory.
+
+    Notes
+    -----
+    Frequent Directions [1]_ with several read-outs of one state. With the exact solver and
+    ``rule="uniform"`` the guarantees are those of robust Frequent Directions [2]_, equation 1 and
+    Theorems 2 to 4, with m = sketch_size + 1; "half" has them with
+    m = (sketch_size + 1) / 1.1, "truncate" none in advance. What a sketch certifies of itself holds
+    for all: it follows from 0 <= A'A - B'B <= shrinkage I, which survives merging. We depart in
+    that the buffer holds more than 2 m rows (fewer shrinks lose less), the ridge is computed when
+    the sketch is read, and a buffer of full rank also raises the lower bound on what was lost.
+
+    References
+    ----------
+    .. [1] Ghashami, Liberty, Phillips and Woodruff (2016), "Frequent Directions: Simple and
+       Deterministic Matrix Sketching", SIAM J. Comput. 45(5), doi:10.1137/15M1009718.
+    .. [2] Luo, Chen, Zhang, Li and Zhang (2019), "Robust Frequent Directions with Application
+       in Online Learning", JMLR 20(45).
 
     Examples
     --------
@@ -80,15 +111,6 @@ class FrequentDirections(ShrinkSketch):
     >>> error = np.linalg.norm(X.T @ X - sketch.summary().to_dense(), 2)
     >>> bool(error <= sketch.error_bound() <= np.linalg.norm(X) ** 2 / 18)
     True
-
-    Notes
-    -----
-    With the exact solver and ``rule="uniform"`` the guarantees are those of Luo et al. (2019),
-    JMLR 20(45), equation 1 and Theorems 2 to 4, with m = sketch_size + 1; "half" has them with
-    m = (sketch_size + 1) / 1.1, "truncate" none in advance. What a sketch certifies of itself holds
-    for all: it follows from 0 <= A'A - B'B <= shrinkage I, which survives merging. We depart in
-    that the buffer holds more than 2 m rows (fewer shrinks lose less), the ridge is computed when
-    the sketch is read, and a buffer of full rank also raises the lower bound on what was lost.
     """
 
     kind = "frequent-directions"
@@ -192,7 +214,7 @@ class FrequentDirections(ShrinkSketch):
             n_reads=self._buffer.capacity + tile_rows(1) + sparse_rows if reading else 0,
         )
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         self._cached = None
         self._has_sparse |= is_sparse(rows) or isinstance(rows, SparseRows)
         if self._exact is not None:
@@ -206,7 +228,7 @@ class FrequentDirections(ShrinkSketch):
         else:
             self._take_dense(rows)
 
-    def _take_sparse(self, rows: Any) -> None:
+    def _take_sparse(self, rows: Matrix) -> None:
         if self.decay == 1.0:
             rows = nonzero_rows(rows)
         elif len(self._buffer.rows):
@@ -290,52 +312,12 @@ class FrequentDirections(ShrinkSketch):
         return self._sparse.max_rows, self._sparse.max_entries
 
     def _refusal(self, other: Self) -> str | None:
-        names = ["rule", "decay", "initial_ridge"]
-        names += ["fraction"] if self.rule == "parameterized" else []
-        names += ["seed"] if self.correction == "energy" else []
-        if reason := self._differing(other, *names):
-            return reason
-        if self.correction == "energy" != other.correction:
-            return 'only one of the two has the probes of correction="energy"; build both with it'
-        return None
+        return refusal(self, other)
 
     def _absorb(self, other: Self) -> None:
-        self._cached = None
-        if self._exact is not None and other._exact is not None:
-            self._exact._absorb(other._exact)
-            self._held = self._held.with_losses_of(other._held)
-            return
-        # Waiting rows can keep waiting here, unless they have aged or are in a covariance.
-        waiting = self.decay == 1.0 and self._exact is None and other._exact is None
-        theirs = other._held.allowing(other._owed) if waiting else other._whole()
-        if self._exact is not None:
-            self._held = self._held.with_losses_of(theirs)
-            if len(theirs.matrix):
-                self._exact._absorb(ExactCovariance().update(to_numpy(theirs.matrix)))
-            return
-        if self.decay < 1.0:
-            # Both streams ran at the same time, so neither ages the other.
-            self._flush()
-        elif waiting:
-            if self.dtype == np.float32 != other.dtype:
-                self._round(gamma(1, np.float32))
-            self._take(other._buffer.rows)
-            self._take(other._sparse.rows.astype(self.dtype, copy=False))
-        rows = theirs.matrix
-        if self.decay < 1.0:
-            self._held = self._held.with_losses_of(theirs)
-            scratch = self._buffer.scratch
-            self._held = compress(self._held, rows, None, self._settings(), scratch)
-            return
-        if self.dtype == np.float32 and len(rows):
-            # To wait with rows in single precision, kept rows have to be rounded.
-            self._round(gamma(1, np.float32))
-            rows = cast(rows, np.float32)
-            theirs = replace(theirs, matrix=cast(rows, np.float64))
-        self._held = self._held.with_losses_of(theirs)
-        self._take(rows)
+        absorb(self, other)
 
-    def _whole(self, extra: Any = None, allowance: float = 0.0) -> ShrinkState:
+    def _whole(self, extra: Matrix | None = None, allowance: float = 0.0) -> ShrinkState:
         if self._exact is not None:
             exact = self._exact._answer(extra, allowance).summary
             error = exact.error_bound
@@ -369,7 +351,13 @@ class FrequentDirections(ShrinkSketch):
     )
 
     def state(self) -> State:
-        """Return the kept rows, the waiting rows, the ledger and the options."""
+        """Return the kept rows, the waiting rows, the ledger and the options.
+
+        Returns
+        -------
+        State
+            Plain values and arrays, as `save` writes them.
+        """
         meta = self._facts() | {"capacity": self._buffer.capacity, "owed": self._owed}
         meta |= {"has_sparse": self._has_sparse} | self._held.numbers()
         arrays = self._held.arrays()
@@ -382,7 +370,18 @@ class FrequentDirections(ShrinkSketch):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that continues where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken.
+
+        Parameters
+        ----------
+        state : State
+            What `state` returned, or what was read from a file.
+
+        Returns
+        -------
+        Sketch
+            A sketch that continues where ``state`` was taken.
+        """
         cls._check_kind(state)
         meta: Any = state.meta
         sketch = cls._from_facts(meta)

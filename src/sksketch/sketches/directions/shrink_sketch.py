@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.sketches.base import Answer, Sketch
 from sksketch.sketches.directions.shrink.compression import ShrinkState
 from sksketch.sketches.directions.shrink.readout import read_out
@@ -27,21 +27,42 @@ class ShrinkSketch(Sketch):
     _held: ShrinkState
 
     def fresh(self) -> Self:
-        """Return an empty sketch with the same options."""
+        """Return an empty sketch with the same options.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch of the same class.
+        """
         return type(self)(**{name: getattr(self, name) for name in self._OPTIONS})
 
     def for_shard(self, index: int, n_shards: int) -> Self:
-        """Return an empty sketch for one of many parts, whose chances to fail will add up."""
+        """Return an empty sketch for one of many parts, whose failure probabilities will add up.
+
+        Parameters
+        ----------
+        index : int
+            Number of the part, from 0 on.
+        n_shards : int
+            Number of all parts.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch for that part.
+        """
         options = {name: getattr(self, name) for name in self._OPTIONS}
         if "failure_probability" in options:
             options["failure_probability"] /= n_shards
         return type(self)(**options)
 
     @abstractmethod
-    def _whole(self, extra: Any = None, allowance: float = 0.0) -> ShrinkState:
+    def _whole(self, extra: Matrix | None = None, allowance: float = 0.0) -> ShrinkState:
         """Return the whole state, the waiting rows and ``extra`` included."""
 
-    def _read(self, extra: Any = None, allowance: float = 0.0) -> tuple[ShrinkState, Answer]:
+    def _read(
+        self, extra: Matrix | None = None, allowance: float = 0.0
+    ) -> tuple[ShrinkState, Answer]:
         """Return that state and the answer it gives; changes nothing."""
         self._require_rows()
         if extra is None and self._cached is not None:
@@ -58,7 +79,7 @@ class ShrinkSketch(Sketch):
             self._cached = held, answer
         return held, answer
 
-    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
+    def _answer(self, extra: Matrix | None = None, allowance: float = 0.0) -> Answer:
         return self._read(extra, allowance)[1]
 
     @property

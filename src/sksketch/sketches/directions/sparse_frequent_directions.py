@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import to_numpy
 from sksketch.arrays.rounding import gamma, perturbed_gram
@@ -19,7 +19,7 @@ from sksketch.arrays.sparse import (
     nonzero_rows,
     sparse_arrays,
 )
-from sksketch.sketches.base import Answer, check_ridge, megabytes
+from sksketch.sketches.base import Answer, megabytes
 from sksketch.sketches.directions.shrink.compression import ShrinkState
 from sksketch.sketches.directions.shrink.readout import check_correction
 from sksketch.sketches.directions.shrink.sparse_shrink import (
@@ -28,7 +28,7 @@ from sksketch.sketches.directions.shrink.sparse_shrink import (
     dense_shrink,
 )
 from sksketch.sketches.directions.shrink_sketch import ShrinkSketch
-from sksketch.sketches.options import fraction_of_one, whole_number
+from sksketch.sketches.options import check_ridge, fraction_of_one, whole_number
 from sksketch.sketches.sparse_buffer import SparseRowBuffer
 from sksketch.state.persistence import State
 
@@ -40,41 +40,36 @@ class SparseFrequentDirections(ShrinkSketch):
     ----------
     sketch_size : int
         Rows kept; l - 1 of the paper.
-    correction : {"none", "half", "full", "trace", "energy"} or float
+    correction : {"none", "half", "full", "trace", "energy"} or float, default="none"
         How the lost energy is put back when the sketch is read, as in
         `FrequentDirections`. The paper's is "none".
-    initial_ridge : float
+    initial_ridge : float, default=0.0
         The target is ``A'A + initial_ridge I``.
-    buffer_nnz : int, optional
+    buffer_nnz : int, default=None
         Stored entries that wait for a flush; by default
         ``(sketch_size + 1) * n_features``.
-    buffer_rows : int, optional
+    buffer_rows : int, default=None
         Rows that wait for a flush; by default ``n_features``.
-    n_power_iterations : int
+    n_power_iterations : int, default=2
         Rounds of simultaneous iteration in a flush.
-    boosted : bool
+    boosted : bool, default=True
         Verify every flush, and repeat it until it is accepted. Without it, as in
         the experiments of the paper, only the lost mass bounds the error.
-    max_tries : int
+    max_tries : int, default=4
         Tries of one flush, each with twice the iterations.
-    failure_probability : float
+    failure_probability : float, default=0.01
         Probability, over the whole stream, that a verified bound fails.
-    seed : int
+    seed : int, default=0
         Makes the random directions repeatable.
 
-    Examples
+    See Also
     --------
-    >>> X = sp.random_array((2000, 300), density=0.02, rng=np.random.default_rng(0), format="csr")
-    >>> sketch = SparseFrequentDirections(20).update(X[:700]).update(X[700:])
-    >>> error = np.linalg.norm((X.T @ X).toarray() - sketch.summary().to_dense(), 2)
-    >>> bool(error <= sketch.error_bound())
-    True
-    >>> sketch.n_shrinks, sketch.summary().confidence > 0.99
-    (6, True)
+    FrequentDirections : The sketch for dense rows; takes sparse ones as well.
+    CountSketch : A random sketch of sparse rows of any width.
 
     Notes
     -----
-    This is Ghashami, Liberty and Phillips (2016), KDD, Algorithms 1 to 6. With probability
+    These are Algorithms 1 to 6 of Ghashami, Liberty and Phillips [1]_. With probability
     ``1 - failure_probability`` their Theorem 4.1 holds, with alpha = 6/41, l = sketch_size + 1
     and every rank below alpha l::
 
@@ -86,6 +81,21 @@ class SparseFrequentDirections(ShrinkSketch):
     goes to the dense shrink as it is; directions come by the cache line; tries are capped,
     and then rows are shrunk exactly if they are few, or the last try is kept with a bound
     of its own. Zero rows are not stored.
+
+    References
+    ----------
+    .. [1] Ghashami, Liberty and Phillips (2016), "Efficient Frequent Directions Algorithm for
+       Sparse Matrices", KDD, doi:10.1145/2939672.2939800.
+
+    Examples
+    --------
+    >>> X = sp.random_array((2000, 300), density=0.02, rng=np.random.default_rng(0), format="csr")
+    >>> sketch = SparseFrequentDirections(20).update(X[:700]).update(X[700:])
+    >>> error = np.linalg.norm((X.T @ X).toarray() - sketch.summary().to_dense(), 2)
+    >>> bool(error <= sketch.error_bound())
+    True
+    >>> sketch.n_shrinks, sketch.summary().confidence > 0.99
+    (6, True)
     """
 
     kind = "sparse-frequent-directions"
@@ -135,7 +145,7 @@ class SparseFrequentDirections(ShrinkSketch):
         self._cached = None
         self._held = self._held.allowing(amount)
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         self._cached = None
         if isinstance(rows, SparseRows):
             # A wrapper has filled this block with all the rows that would have waited here.
@@ -249,7 +259,13 @@ class SparseFrequentDirections(ShrinkSketch):
     )
 
     def state(self) -> State:
-        """Return the kept rows, the waiting rows, the ledger and the options."""
+        """Return the kept rows, the waiting rows, the ledger and the options.
+
+        Returns
+        -------
+        State
+            Plain values and arrays, as `save` writes them.
+        """
         meta = self._facts() | {"n_tries": self._n_tries}
         meta |= self._held.numbers()
         arrays = self._held.arrays()
@@ -259,7 +275,18 @@ class SparseFrequentDirections(ShrinkSketch):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that continues where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken.
+
+        Parameters
+        ----------
+        state : State
+            What `state` returned, or what was read from a file.
+
+        Returns
+        -------
+        Sketch
+            A sketch that continues where ``state`` was taken.
+        """
         cls._check_kind(state)
         meta: Any = state.meta
         sketch = cls._from_facts(meta)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import cast, like, namespace, precision
 from sksketch.arrays.random import stream
@@ -17,7 +17,7 @@ from sksketch.arrays.rows import dense_tiles, squared_row_norms
 from sksketch.arrays.sparse import nonzero_rows
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches import planning
-from sksketch.sketches.base import Answer, check_ridge, megabytes
+from sksketch.sketches.base import Answer, megabytes
 from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.certificate import certify
 from sksketch.sketches.directions.frequent_directions import FrequentDirections
@@ -26,7 +26,7 @@ from sksketch.sketches.directions.shrink.readout import read_out
 from sksketch.sketches.directions.shrink.sparse_shrink import dense_shrink
 from sksketch.sketches.directions.shrink.split_shrink import split_shrink
 from sksketch.sketches.directions.shrink_sketch import ShrinkSketch
-from sksketch.sketches.options import above, whole_number
+from sksketch.sketches.options import above, check_ridge, whole_number
 from sksketch.state.persistence import State
 
 # Rows of the first level for each direction that is wanted: Huang (2018), ICML, section 3.
@@ -47,29 +47,25 @@ class TwoLevelFrequentDirections(ShrinkSketch):
     rank : int
         Directions that are wanted. The first level keeps ``3 * rank`` rows, the second
         the others.
-    sample : bool
+    sample : bool, default=False
         Whether the second level takes a sample of the removed rows, scaled so that it is
-        right on average, instead of all of them. Faster, with a weaker certificate.
-    initial_ridge : float
+        unbiased, instead of all of them. Faster, with a weaker certificate.
+    initial_ridge : float, default=0.0
         The target is ``A'A + initial_ridge I``.
-    buffer_rows : int, optional
+    buffer_rows : int, default=None
         Rows that the first level holds before a shrink, the kept ones included.
-    seed : int
+    seed : int, default=0
         Makes the sample repeatable; give shards different ones.
 
-    Examples
+    See Also
     --------
-    >>> X = np.random.default_rng(0).standard_normal((500, 40)) / np.arange(1, 41)
-    >>> sketch = TwoLevelFrequentDirections(12, rank=2).update(X[:300]).update(X[300:])
-    >>> error = np.linalg.norm(X.T @ X - sketch.summary().to_dense(), 2)
-    >>> tail = np.sum(np.linalg.svd(X, compute_uv=False)[2:] ** 2)
-    >>> bool(error <= sketch.error_bound() <= 7 / (5 * 7) * tail)
-    True
+    FrequentDirections : The sketch of one level.
+    SparseFrequentDirections : The variant for sparse rows.
 
     Notes
     -----
-    After Huang (2018), ICML, as used by Shi and Phillips (2021). A shrink of the first level
-    by ``cut`` removes the energy of the rows ``sqrt(min(s_i^2, cut)) v_i'``, which go to the
+    After Huang [1]_, as used by Shi and Phillips [2]_. A shrink of the first level by
+    ``cut`` removes the energy of the rows ``sqrt(min(s_i^2, cut)) v_i'``, which go to the
     second level, so with B and Q the kept rows of the two::
 
         0 <= A'A - B'B - Q'Q <= shrinkage_2 I
@@ -79,6 +75,22 @@ class TwoLevelFrequentDirections(ShrinkSketch):
     no bound on the sampled rows is certain, and the certificate rests on both parts of the
     difference: R'R - Q'Q, R the removed rows, is at most the larger of the norm of Q'Q,
     which is known, and all that the first level cut.
+
+    References
+    ----------
+    .. [1] Huang (2018), "Near Optimal Frequent Directions for Sketching Dense and Sparse
+       Matrices", ICML, PMLR 80.
+    .. [2] Shi and Phillips (2021), "A Deterministic Streaming Sketch for Ridge Regression",
+       AISTATS, PMLR 130.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((500, 40)) / np.arange(1, 41)
+    >>> sketch = TwoLevelFrequentDirections(12, rank=2).update(X[:300]).update(X[300:])
+    >>> error = np.linalg.norm(X.T @ X - sketch.summary().to_dense(), 2)
+    >>> tail = np.sum(np.linalg.svd(X, compute_uv=False)[2:] ** 2)
+    >>> bool(error <= sketch.error_bound() <= 7 / (5 * 7) * tail)
+    True
     """
 
     kind = "two-level-frequent-directions"
@@ -128,7 +140,7 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         self._cached = None
         self._first = self._first.allowing(amount)
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         self._cached = None
         if sp.issparse(rows):
             tiles = dense_tiles(nonzero_rows(rows), rows.dtype)
@@ -179,10 +191,12 @@ class TwoLevelFrequentDirections(ShrinkSketch):
 
     # Reading
 
-    def _whole(self, extra: Any = None, allowance: float = 0.0) -> ShrinkState:
+    def _whole(self, extra: Matrix | None = None, allowance: float = 0.0) -> ShrinkState:
         return self._read(extra, allowance)[0]
 
-    def _read(self, extra: Any = None, allowance: float = 0.0) -> tuple[ShrinkState, Answer]:
+    def _read(
+        self, extra: Matrix | None = None, allowance: float = 0.0
+    ) -> tuple[ShrinkState, Answer]:
         if extra is not None:
             return self._with_rows(extra, allowance)._read()
         if self._cached is None:
@@ -193,7 +207,7 @@ class TwoLevelFrequentDirections(ShrinkSketch):
             first = first.beside(first.eigenvalues)
             second = self._second._whole(removed)
             second = second.beside(second.eigenvalues)
-            held = _stacked(first, second, self.sample)
+            held = _joined(first, second, self.sample)
             read = self._sampled_answer if self.sample else self._certain_answer
             self._cached = held, read(held, first, second)
         return self._cached
@@ -256,7 +270,13 @@ class TwoLevelFrequentDirections(ShrinkSketch):
     _OPTIONS = ("sketch_size", "rank", "sample", "initial_ridge", "buffer_rows", "seed")
 
     def state(self) -> State:
-        """Return the rows and ledgers of both levels, the waiting rows and the options."""
+        """Return the rows and ledgers of both levels, the waiting rows and the options.
+
+        Returns
+        -------
+        State
+            Plain values and arrays, as `save` writes them.
+        """
         meta = self._facts()
         meta |= self._first.numbers()
         arrays = self._first.arrays()
@@ -267,7 +287,18 @@ class TwoLevelFrequentDirections(ShrinkSketch):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that continues where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken.
+
+        Parameters
+        ----------
+        state : State
+            What `state` returned, or what was read from a file.
+
+        Returns
+        -------
+        Sketch
+            A sketch that continues where ``state`` was taken.
+        """
         cls._check_kind(state)
         meta: Any = state.meta
         sketch = cls._from_facts(meta)
@@ -278,7 +309,7 @@ class TwoLevelFrequentDirections(ShrinkSketch):
         return sketch
 
 
-def _stacked(first: ShrinkState, second: ShrinkState, sampled: bool) -> ShrinkState:
+def _joined(first: ShrinkState, second: ShrinkState, sampled: bool) -> ShrinkState:
     """Return the kept rows of both levels as one state, with the loss of both."""
     rows = np.concatenate([first.matrix, second.matrix])
     empty = ShrinkState.empty(rows.shape[1], max(len(rows), 1))

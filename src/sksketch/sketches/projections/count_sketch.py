@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.sparse import from_sparse_arrays, sparse_arrays
 from sksketch.sketches.projections.projection import Drawn, Projection, random_signs
@@ -30,20 +30,30 @@ class CountSketch(Projection):
     shard : int
         Number of this part of the data; only different ones can be merged.
 
+    See Also
+    --------
+    SignSketch : Independent signs in all entries of S.
+    HadamardSketch : Rows of a randomized Hadamard transform.
+
+    Notes
+    -----
+    A row costs one addition for each of its non-zero entries [1]_, whatever ``sketch_size``.
+    E B'B = A'A with the same mean squared error as `SignSketch`. But for r orthonormal columns
+    an error below one in every direction needs of the order of r^2 rows in the worst case,
+    where the others need r: if r of the rows are those of an identity matrix, no two of them
+    may meet, as in the birthday problem. The mean square above says that r^2 are enough.
+
+    References
+    ----------
+    .. [1] Clarkson and Woodruff (2017), "Low-Rank Approximation and Regression in Input Sparsity
+       Time", J. ACM 63(6), doi:10.1145/3019134.
+
     Examples
     --------
     >>> here = CountSketch(8, shard=0).update([[1.0, 2.0]])
     >>> there = CountSketch(8, shard=1).update([[3.0, 4.0]])
     >>> (here | there).shards, (here | there).squared_norm
     ((0, 1), 30.0)
-
-    Notes
-    -----
-    A row costs one addition for each of its non-zero entries, whatever ``sketch_size``.
-    E B'B = A'A with the same mean squared error as `SignSketch`. But for r orthonormal columns
-    an error below one in every direction needs of the order of r^2 rows in the worst case,
-    where the others need r: if r of the rows are those of an identity matrix, no two of them
-    may meet, as in the birthday problem. The mean square above says that r^2 are enough.
     """
 
     kind = "countsketch"
@@ -73,7 +83,7 @@ class CountSketch(Projection):
         assert self.dtype is not None
         self._sum = SparseTotal(self.sketch_size, self._width, self.dtype)
 
-    def _add(self, rows: Any, norms: Array) -> None:
+    def _add(self, rows: Matrix, norms: Array) -> None:
         if not self._sparse:
             super()._add(rows, norms)
             return

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.linalg import thin_svd
 from sksketch.arrays.namespace import joined, like, on_device, precision
 from sksketch.arrays.rounding import gamma
@@ -55,23 +55,23 @@ class LinearSketch(Sketch):
 
     # Taking rows in
 
-    def update(self, X: Any, weights: Any = None, targets: Any = None) -> Self:
+    def update(self, X: object, weights: object = None, targets: object = None) -> Self:
         """Take in a block of rows, or a single row.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            As in `Sketch.update`; sparse rows stay sparse.
-        weights : array-like of shape (n_rows,), optional
+            Real, finite numbers; sparse rows stay sparse.
+        weights : array-like of shape (n_rows,), default=None
             Each row counts as ``weights[i]`` copies of itself.
-        targets : array-like of shape (n_rows,) or (n_rows, n_targets), optional
+        targets : array-like of shape (n_rows,) or (n_rows, n_targets), default=None
             Columns b that meet the same S as the rows: `targets` is then S b. They come
             with all updates of a sketch or with none.
 
         Returns
         -------
         self
-            Unchanged if the block is refused.
+            The sketch itself, unchanged if the block is refused.
         """
         rows = as_rows(X, n_features=self.n_features)
         columns = None
@@ -103,7 +103,7 @@ class LinearSketch(Sketch):
         self._sparse = self._sparse and self._keeps_zeros and large
         self._allocate()
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         self._cached = None
         n_rows = rows.shape[0]
         norms = squared_row_norms(rows, precision(rows))
@@ -124,7 +124,7 @@ class LinearSketch(Sketch):
         """Make room for what wide rows become; columns, precision and targets are known."""
 
     @abstractmethod
-    def _add(self, rows: Any, norms: Array) -> None:
+    def _add(self, rows: Matrix, norms: Array) -> None:
         """Add wide rows, dense or CSR; ``norms`` are the squared norms without targets."""
 
     @abstractmethod
@@ -132,13 +132,31 @@ class LinearSketch(Sketch):
         """Return a new array with S [A, b], with the targets b as its last columns."""
 
     def fresh(self) -> Self:
-        """Return an empty sketch with the same options, the shard number included."""
+        """Return an empty sketch with the same options, the shard number included.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch of the same class.
+        """
         return type(self)(self.sketch_size, seed=self.seed, shard=self.shard)
 
     def for_shard(self, index: int, n_shards: int) -> Self:
         """Return an empty sketch with random numbers of its own for one of many parts.
 
         Parts of two tables that were given different shards differ as well.
+
+        Parameters
+        ----------
+        index : int
+            Number of the part, from 0 on.
+        n_shards : int
+            Number of all parts.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch for that part.
         """
         shard = self.shard * n_shards + index
         return type(self)(self.sketch_size, seed=self.seed, shard=shard)
@@ -178,6 +196,7 @@ class LinearSketch(Sketch):
         Returns
         -------
         self
+            The sketch itself.
         """
         if self.n_features is None and isinstance(other, LinearSketch):
             self._sparse = other._sparse
@@ -274,7 +293,7 @@ class LinearSketch(Sketch):
         held = sum(array.nbytes for array in self._held().values())
         return (
             f"{type(self).__name__}({self.sketch_size}) on {n_features} columns: keeps S A for "
-            f"shard {self.shard} of seed {self.seed} (right on average, no certified bound), "
+            f"shard {self.shard} of seed {self.seed} (unbiased, no certified bound), "
             f"in about {megabytes(held)}."
         )
 
@@ -289,7 +308,13 @@ class LinearSketch(Sketch):
         """Take back what `_held` returned, into the room that was allocated."""
 
     def state(self) -> State:
-        """Return S A, what waits to be added to it, and the counters."""
+        """Return S A, what waits to be added to it, and the counters.
+
+        Returns
+        -------
+        State
+            Plain values and arrays, as `save` writes them.
+        """
         shape = self._target_shape
         meta = {
             "sketch_size": self.sketch_size,
@@ -311,7 +336,18 @@ class LinearSketch(Sketch):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that continues where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken.
+
+        Parameters
+        ----------
+        state : State
+            What `state` returned, or what was read from a file.
+
+        Returns
+        -------
+        Sketch
+            A sketch that continues where ``state`` was taken.
+        """
         cls._check_kind(state)
         meta: Any = state.meta
         sketch = cls(meta["sketch_size"], seed=meta["seed"], shard=meta["shard"])

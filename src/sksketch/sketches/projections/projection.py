@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.namespace import copied, full_precision, like, on_device, precision, to_numpy
 from sksketch.arrays.random import stream
@@ -46,7 +46,9 @@ class Projection(LinearSketch):
     def _draw(generator: np.random.Generator, sketch_size: int) -> Drawn:
         """Draw what makes the columns of S for one tile of rows."""
 
-    def _add_tile(self, total: Array, drawn: Drawn, inside: slice, rows: Any, part: slice) -> None:
+    def _add_tile(
+        self, total: Array, drawn: Drawn, inside: slice, rows: Matrix, part: slice
+    ) -> None:
         """Add S times ``rows[part]`` to ``total``; these rows lie at ``inside`` of their tile.
 
         Here for a dense S, of which ``drawn`` has the transposed columns of the tile.
@@ -80,7 +82,7 @@ class Projection(LinearSketch):
         for drawn, inside, part in self._drawn_tiles(start, n_rows):
             yield part, self._columns_of_tile(drawn, inside)
 
-    def _accumulate(self, total: Array, start: int, rows: Any) -> None:
+    def _accumulate(self, total: Array, start: int, rows: Matrix) -> None:
         """Add S times wide rows, of which the first is row ``start`` of this shard."""
         for drawn, inside, part in self._drawn_tiles(start, rows.shape[0]):
             if on_device(rows):
@@ -104,7 +106,7 @@ class Projection(LinearSketch):
         row_bytes = self._width * precision(self._total).itemsize
         return min(self._tile_rows, max(self.sketch_size, TILE_BYTES // row_bytes))
 
-    def _add(self, rows: Any, norms: Array) -> None:
+    def _add(self, rows: Matrix, norms: Array) -> None:
         if on_device(rows):
             self._total = like(self._total, rows)
         elif on_device(self._total) and not sp.issparse(rows):
@@ -150,14 +152,11 @@ class GaussianSketch(Projection):
         Number of this part of the data: shards with different numbers have independent
         columns of S, and only those can be merged.
 
-    Examples
+    See Also
     --------
-    >>> X = np.random.default_rng(0).standard_normal((500, 3)) * [3.0, 2.0, 1.0]
-    >>> sketch = GaussianSketch(200).update(X, targets=X @ [1.0, 2.0, 3.0])
-    >>> sketch.matrix.shape, sketch.targets.shape
-    ((200, 3), (200,))
-    >>> np.linalg.lstsq(sketch.matrix, sketch.targets)[0].round(6)
-    array([1., 2., 3.])
+    SignSketch : Signs instead of normal numbers; drawn faster.
+    HadamardSketch : Rows of a randomized Hadamard transform.
+    CountSketch : One entry in each column of S.
 
     Notes
     -----
@@ -168,8 +167,17 @@ class GaussianSketch(Projection):
 
     References
     ----------
-    .. [1] Davidson and Szarek (2001), Handbook of the Geometry of Banach Spaces 1,
-       Theorem II.13.
+    .. [1] Davidson and Szarek (2001), "Local Operator Theory, Random Matrices and Banach
+       Spaces", Handbook of the Geometry of Banach Spaces 1, Theorem II.13.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((500, 3)) * [3.0, 2.0, 1.0]
+    >>> sketch = GaussianSketch(200).update(X, targets=X @ [1.0, 2.0, 3.0])
+    >>> sketch.matrix.shape, sketch.targets.shape
+    ((200, 3), (200,))
+    >>> np.linalg.lstsq(sketch.matrix, sketch.targets)[0].round(6)
+    array([1., 2., 3.])
     """
 
     kind = "gaussian-sketch"
@@ -192,17 +200,27 @@ class SignSketch(Projection):
     shard : int
         Number of this part of the data; only different ones can be merged.
 
+    See Also
+    --------
+    GaussianSketch : Normal numbers instead of signs.
+    CountSketch : One sign in each column of S.
+
+    Notes
+    -----
+    E B'B = A'A [1]_. Every row keeps its own length, so the mean of ||B'B - A'A||_F^2 is
+    (||A||_F^4 + ||A'A||_F^2 - 2 sum_t ||a_t||^4) / sketch_size, below that of `GaussianSketch`,
+    and the numbers are drawn much faster.
+
+    References
+    ----------
+    .. [1] Achlioptas (2003), "Database-Friendly Random Projections: Johnson-Lindenstrauss with
+       Binary Coins", J. Comput. Syst. Sci. 66(4), doi:10.1016/S0022-0000(03)00025-4.
+
     Examples
     --------
     >>> X = np.eye(4)[:, :2]
     >>> np.abs(SignSketch(9).update(X).matrix[0]).round(3)
     array([0.333, 0.333])
-
-    Notes
-    -----
-    E B'B = A'A. Every row keeps its own length, so the mean of ||B'B - A'A||_F^2 is
-    (||A||_F^4 + ||A'A||_F^2 - 2 sum_t ||a_t||^4) / sketch_size, below that of `GaussianSketch`,
-    and the numbers are drawn much faster.
     """
 
     kind = "sign-sketch"
@@ -226,13 +244,10 @@ class HadamardSketch(Projection):
     shard : int
         Number of this part of the data; only different ones can be merged.
 
-    Examples
+    See Also
     --------
-    >>> X = np.random.default_rng(0).standard_normal((700, 5))
-    >>> whole = HadamardSketch(16).update(X).matrix
-    >>> parts = HadamardSketch(16).update(X[:99]).update(X[99:]).matrix
-    >>> bool((whole == parts).all())
-    True
+    SignSketch : Independent signs in all entries of S.
+    CountSketch : One sign in each column of S.
 
     Notes
     -----
@@ -248,8 +263,21 @@ class HadamardSketch(Projection):
     times something independent of both: the mean is zero either way, so E S'S = I and
     E B'B = A'A. The signs s_k make the mean square of the latter 1 / sketch_size; without them
     the first rows of all tiles would have the same column. Within a tile the mean square is
-    less by the factor (N - sketch_size) / (N - 1), so a stream of one tile is sketched as in
-    Tropp (2011), Advances in Adaptive Data Analysis 3, up to the signs s_k.
+    less by the factor (N - sketch_size) / (N - 1), so a stream of one tile is sketched as by
+    Tropp [1]_, up to the signs s_k.
+
+    References
+    ----------
+    .. [1] Tropp (2011), "Improved Analysis of the Subsampled Randomized Hadamard Transform",
+       Adv. Adapt. Data Anal. 3, doi:10.1142/S1793536911000787.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((700, 5))
+    >>> whole = HadamardSketch(16).update(X).matrix
+    >>> parts = HadamardSketch(16).update(X[:99]).update(X[99:]).matrix
+    >>> bool((whole == parts).all())
+    True
     """
 
     kind = "hadamard-sketch"
@@ -265,7 +293,7 @@ class HadamardSketch(Projection):
         signs = random_signs(generator, sketch_size) / math.sqrt(sketch_size)
         return row_signs, generator.permutation(n_rows)[:sketch_size], signs
 
-    def _add(self, rows: Any, norms: Array) -> None:
+    def _add(self, rows: Matrix, norms: Array) -> None:
         # Transformed tiles are added row by row, sparse rows column by column.
         if not on_device(self._total):
             self._total = np.asarray(self._total, order="F" if sp.issparse(rows) else "C")
@@ -281,7 +309,9 @@ class HadamardSketch(Projection):
         odd = np.bitwise_count(places[:, None] & chosen) & 1
         return row_signs[inside, None] * (1.0 - 2.0 * odd) * signs
 
-    def _add_tile(self, total: Array, drawn: Drawn, inside: slice, rows: Any, part: slice) -> None:
+    def _add_tile(
+        self, total: Array, drawn: Drawn, inside: slice, rows: Matrix, part: slice
+    ) -> None:
         row_signs, chosen, signs = drawn
         if sp.issparse(rows):
             _add_product(total, self._columns_of_tile(drawn, inside), rows, part)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.namespace import like, to_numpy
 from sksketch.arrays.random import stream
 from sksketch.arrays.sparse import from_sparse_arrays, scaled_rows, sparse_arrays
@@ -29,16 +29,14 @@ class RowSampleSketch(LinearSketch):
     shard : int
         Number of this part of the data; only different ones can be merged.
 
-    Examples
+    See Also
     --------
-    >>> X = np.diag([3.0, 0.0, 4.0])
-    >>> B = RowSampleSketch(100).update(X).matrix
-    >>> np.unique(B[:, 0]), np.unique(B[:, 2])
-    (array([0. , 0.5]), array([0. , 0.5]))
+    CountSketch : Sums of rows instead of single ones.
+    GaussianSketch : Normal combinations of all rows.
 
     Notes
     -----
-    Each slot holds row t with probability ||a_t||^2 / ||A||_F^2, scaled to the length
+    Each slot [1]_ holds row t with probability ||a_t||^2 / ||A||_F^2, scaled to the length
     ||A||_F / sqrt(sketch_size), so E B'B = A'A and the mean of ||B'B - A'A||_F^2 is
     (||A||_F^4 - ||A'A||_F^2) / sketch_size.
 
@@ -47,6 +45,19 @@ class RowSampleSketch(LinearSketch):
     instead of a number for every row and slot we draw, at each replacement, the sum F / u at
     which the next one comes, u uniform. Few are needed, about log(n_rows) per slot. Merging
     takes each slot from either side with probability proportional to its sum.
+
+    References
+    ----------
+    .. [1] Drineas, Kannan and Mahoney (2006), "Fast Monte Carlo Algorithms for Matrices I:
+       Approximating Matrix Multiplication", SIAM J. Comput. 36(1),
+       doi:10.1137/S0097539704442684.
+
+    Examples
+    --------
+    >>> X = np.diag([3.0, 0.0, 4.0])
+    >>> B = RowSampleSketch(100).update(X).matrix
+    >>> np.unique(B[:, 0]), np.unique(B[:, 2])
+    (array([0. , 0.5]), array([0. , 0.5]))
     """
 
     kind = "row-sample"
@@ -62,7 +73,7 @@ class RowSampleSketch(LinearSketch):
         self._thresholds = np.zeros(size)
         self._replacements = np.zeros(size, dtype=np.int64)
 
-    def _add(self, rows: Any, norms: Array) -> None:
+    def _add(self, rows: Matrix, norms: Array) -> None:
         # One after the other, from where the last block ended: the same sums for any blocks.
         sums = np.cumsum(np.concatenate([[self._squared_norm], norms]))
         chosen = np.full(self.sketch_size, -1)

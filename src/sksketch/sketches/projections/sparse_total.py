@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 
 # Held as sparse rows where all entries would take more than this.
 DENSE_BYTES = 64 << 20
@@ -36,7 +36,7 @@ class SparseTotal:
         self._waiting: list[tuple[Array, Array, Any]] = []
         self._n_waiting = 0
 
-    def add(self, positions: Array, signs: Array, rows: Any) -> None:
+    def add(self, positions: Array, signs: Array, rows: sp.csr_array) -> None:
         """Add ``signs[t]`` times row t to the row ``positions[t]`` of the sum."""
         self._waiting.append((positions, signs, rows))
         self._n_waiting += rows.nnz
@@ -61,12 +61,12 @@ class SparseTotal:
             self._rows.sort_indices()
         return self._rows
 
-    def restore(self, rows: Any) -> None:
+    def restore(self, rows: Matrix) -> None:
         """Hold a sum that `settled` has returned."""
         self._rows, self._waiting, self._n_waiting = rows, [], 0
 
 
-def with_rows(kept: Any, slots: Array, rows: Any) -> Any:
+def with_rows(kept: Matrix, slots: Array, rows: Matrix) -> Any:
     """Return the CSR array ``kept`` with some of its rows replaced."""
     order = np.arange(kept.shape[0])
     order[slots] = kept.shape[0] + np.arange(len(slots))

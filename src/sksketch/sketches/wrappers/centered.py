@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import in_order, like, on_device, precision
 from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
@@ -23,7 +23,13 @@ from sksketch.sketches.directions.sparse_frequent_directions import SparseFreque
 from sksketch.sketches.directions.two_level_frequent_directions import TwoLevelFrequentDirections
 from sksketch.sketches.forgetting import age_weights
 from sksketch.sketches.sparse_buffer import SparseRowBuffer
-from sksketch.sketches.wrappers.running_mean import RunningMean, Tile, centered_tile
+from sksketch.sketches.wrappers.running_mean import (
+    MEAN_ROWS,
+    RunningMean,
+    Tile,
+    centered_tile,
+    mean_of,
+)
 from sksketch.state.persistence import State
 
 INNER: dict[str, type[Sketch]] = {
@@ -35,9 +41,6 @@ INNER: dict[str, type[Sketch]] = {
         ExactCovariance,
     )
 }
-
-# Rows of what a mean holds, by the names that a saved state has for them.
-MEAN_ROWS = ("total", "carry", "squares", "errors", "scatter_sizes", "scatter_errors")
 
 
 class Centered(Sketch):
@@ -55,13 +58,10 @@ class Centered(Sketch):
     total_weight : float
         Sum of the weights of those rows.
 
-    Examples
+    See Also
     --------
-    >>> X = np.array([[1.0, 0.0], [2.0, 3.0], [6.0, 0.0]])
-    >>> sketch = Centered(ExactCovariance()).update(X)
-    >>> sketch.mean, sketch.summary().to_dense().round(9)
-    (array([3., 1.]), array([[14., -3.],
-           [-3.,  6.]]))
+    StreamingPCA : The estimator that reads its components.
+    Regression : Also keeps products with targets.
 
     Notes
     -----
@@ -78,6 +78,14 @@ class Centered(Sketch):
 
     Sparse rows stay sparse: they wait in tiles as large as a block of the wrapped sketch, and
     the subtraction of c is left to its products, where it is a correction of rank one.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [2.0, 3.0], [6.0, 0.0]])
+    >>> sketch = Centered(ExactCovariance()).update(X)
+    >>> sketch.mean, sketch.summary().to_dense().round(9)
+    (array([3., 1.]), array([[14., -3.],
+           [-3.,  6.]]))
     """
 
     kind = "centered"
@@ -139,10 +147,10 @@ class Centered(Sketch):
         self._cached = None
         self.sketch._allow(amount)
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         self._take_weighted(rows, None)
 
-    def _take_weighted(self, rows: Any, weights: Array | None) -> None:
+    def _take_weighted(self, rows: Matrix, weights: Array | None) -> None:
         self._cached = None
         if not is_sparse(rows):
             self._take_dense(rows, weights)
@@ -229,11 +237,30 @@ class Centered(Sketch):
         return Tile(None, self._mean, 0.0)
 
     def fresh(self) -> Self:
-        """Return an empty sketch with the same options."""
+        """Return an empty sketch with the same options.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch of the same class.
+        """
         return type(self)(self.sketch.fresh())
 
     def for_shard(self, index: int, n_shards: int) -> Self:
-        """Return an empty sketch for one of many parts of the rows."""
+        """Return an empty sketch for one of many parts of the rows.
+
+        Parameters
+        ----------
+        index : int
+            Number of the part, from 0 on.
+        n_shards : int
+            Number of all parts.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch for that part.
+        """
         return type(self)(self.sketch.for_shard(index, n_shards))
 
     def _refusal(self, other: Self) -> str | None:
@@ -274,7 +301,7 @@ class Centered(Sketch):
         found = self.sketch._exact_gram(tile.rows)
         return None if found is None else found.allowing(tile.mean.scatter)
 
-    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
+    def _answer(self, extra: Matrix | None = None, allowance: float = 0.0) -> Answer:
         if extra is not None:
             raise ValueError("a centered sketch cannot be wrapped again")
         if self._cached is None:
@@ -292,7 +319,13 @@ class Centered(Sketch):
         return f"Centered in one pass; {self.sketch.plan()}"
 
     def state(self) -> State:
-        """Return the wrapped sketch's state, the mean and the waiting tile."""
+        """Return the wrapped sketch's state, the mean and the waiting tile.
+
+        Returns
+        -------
+        State
+            Plain values and arrays, as `save` writes them.
+        """
         meta = {
             "n_rows_seen": self.n_rows_seen,
             "n_features": self.n_features,
@@ -318,7 +351,18 @@ class Centered(Sketch):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that continues where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken.
+
+        Parameters
+        ----------
+        state : State
+            What `state` returned, or what was read from a file.
+
+        Returns
+        -------
+        Sketch
+            A sketch that continues where ``state`` was taken.
+        """
         cls._check_kind(state)
         meta: Any = state.meta
         inner = state.inner("sketch")
@@ -330,7 +374,7 @@ class Centered(Sketch):
         centered = cls(sketch.fresh())
         if (n_features := meta["n_features"]) is not None:
             centered._begin(n_features, np.dtype(meta["dtype"]))
-            centered._mean = _mean_of(state)
+            centered._mean = mean_of(state)
             centered._tile.restore(state.array("tile", None, n_features))
             centered._tile_weights.restore(state.array("tile_weights", None, 1))
             if "sparse_data" in state.arrays:
@@ -341,26 +385,3 @@ class Centered(Sketch):
         centered._entry_error = meta.get("entry_error", 0.0)
         centered.n_rows_seen = meta["n_rows_seen"]
         return centered
-
-
-def _mean_of(state: State) -> RunningMean:
-    """Return the mean that a state holds."""
-    meta: Any = state.meta
-    weight = float(meta["flushed_weight"])
-    n_features: int = meta["n_features"]
-    if "origin" in state.arrays:
-        # The first states with an origin know no more of the errors than their length.
-        first = "errors" not in state.arrays
-        blank = np.zeros(n_features)
-        known = dict.fromkeys(MEAN_ROWS[3:], blank) if first else {}
-        known |= {name: state.array(name, n_features) for name in MEAN_ROWS if name not in known}
-        if first:
-            known["errors"] = np.full(n_features, float(meta["mean_error"]))
-        held = tuple(known[name] for name in MEAN_ROWS)
-        flat = math.inf if first else meta["scatter_flat"]
-        return RunningMean(weight, state.array("origin", n_features), held, flat, meta["n_tiles"])
-    # Earlier releases kept the mean alone, which was a sum of all rows.
-    mean = np.asarray(state.array("mean", n_features), dtype=np.float64)
-    blank, unknown = np.zeros(n_features), np.full(n_features, np.nan)
-    errors = gamma(meta["n_rows_seen"] + 1) * weight * np.abs(mean)
-    return RunningMean(weight, mean, (blank, blank, unknown, errors, blank, blank), math.inf)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.namespace import (
     in_order,
     like,
@@ -98,7 +98,7 @@ class CrossMoments:
         self._sparse = SparseRowBuffer(SPARSE_TILE_ROWS, NO_LIMIT).allocate(n_features, double)
         self._sparse_targets = RowBuffer(SPARSE_TILE_ROWS).allocate(wide, double)
 
-    def update(self, rows: Any, targets: Array, weights: Array) -> Self:
+    def update(self, rows: Matrix, targets: Array, weights: Array) -> Self:
         """Add checked rows, dense or CSR, and their targets of shape (n_rows, n_targets)."""
         wide = np.column_stack([targets, weights])
         if sp.issparse(rows):
@@ -151,7 +151,7 @@ class CrossMoments:
         self._flush_dense()
         self._flush_sparse()
 
-    def _with(self, rows: Any, wide: Array, out: Array | None = None) -> Sums:
+    def _with(self, rows: Matrix, wide: Array, out: Array | None = None) -> Sums:
         """Return the sums after a tile of rows as well; ``out`` is room for dense ones."""
         sums, weights = self._sums, wide[:, -1]
         plain = bool((weights == 1.0).all())
@@ -283,7 +283,7 @@ class CrossMoments:
         return moments
 
 
-def _origins(rows: Any, wide: Array) -> tuple[Array, Array]:
+def _origins(rows: Matrix, wide: Array) -> tuple[Array, Array]:
     """Return a point near the first rows and one near their targets, exact numbers of one row."""
     first = int(np.argmax(wide[:, -1] > 0.0))
     part = slice(first, first + ORIGIN_ROWS)

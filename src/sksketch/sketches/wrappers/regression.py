@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import precision
 from sksketch.arrays.rows import as_rows, as_weights, squared_row_norms
@@ -36,8 +36,22 @@ class Regression(Sketch):
     ----------
     sketch : Sketch
         An empty sketch. A linear one, S A, carries S b and S 1 along.
-    centered : bool
+    centered : bool, default=True
         Whether everything is meant around the means, as for a model with intercept.
+
+    See Also
+    --------
+    StreamingRidge : The estimator that solves for coefficients.
+    Centered : A sketch around the mean, without targets.
+
+    Notes
+    -----
+    As Shi and Phillips [1]_ do, the rows are sketched and their products with the targets are not.
+
+    References
+    ----------
+    .. [1] Shi and Phillips (2021), "A Deterministic Streaming Sketch for Ridge Regression",
+       AISTATS, PMLR 130.
 
     Examples
     --------
@@ -68,22 +82,22 @@ class Regression(Sketch):
         self._cross: CrossMoments | None = None
         self._target_shape: tuple[int, ...] | None = None
 
-    def update(self, X: Any, weights: Any = None, targets: Any = None) -> Self:
+    def update(self, X: object, weights: object = None, targets: object = None) -> Self:
         """Take in a block of rows and their targets.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
             Real, finite numbers.
-        weights : array-like of shape (n_rows,), optional
+        weights : array-like of shape (n_rows,), default=None
             Each row counts as ``weights[i]`` copies of itself.
-        targets : array-like of shape (n_rows,) or (n_rows, n_targets), optional
+        targets : array-like of shape (n_rows,) or (n_rows, n_targets), default=None
             They come with all updates of a sketch or with none.
 
         Returns
         -------
         self
-            Unchanged if the block is refused.
+            The sketch itself, unchanged if the block is refused.
         """
         self._require_whole()
         rows = as_rows(X, n_features=self.n_features)
@@ -110,8 +124,18 @@ class Regression(Sketch):
         self._interrupted = False
         return self
 
-    def check(self, X: Any, weights: Any = None, targets: Any = None) -> None:
-        """Raise what `update` would raise for these rows; changes nothing."""
+    def check(self, X: object, weights: object = None, targets: object = None) -> None:
+        """Raise what `update` would raise for these rows; changes nothing.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Rows.
+        weights : array-like of shape (n_rows,), default=None
+            Weights of the rows.
+        targets : array-like of shape (n_rows,) or (n_rows, n_targets), default=None
+            Targets of the rows.
+        """
         rows = as_rows(X, n_features=self.n_features)
         as_weights(weights, rows.shape[0])
         dtype = np.dtype(np.float32 if precision(rows) == np.float32 else np.float64)
@@ -126,12 +150,18 @@ class Regression(Sketch):
         self.total_weight = self.sketch.total_weight
         self._target_shape = shape
 
-    def _take(self, rows: Any) -> None:
+    def _take(self, rows: Matrix) -> None:
         # Rows alone; those with targets come through update.
         self.update(rows)
 
     def moments(self) -> Moments:
-        """Return means, cross moment and squares of rows and targets."""
+        """Return means, cross moment and squares of rows and targets.
+
+        Returns
+        -------
+        Moments
+            Weighted sums over the rows seen, around their means if ``centered``.
+        """
         self._require_rows()
         if self._cross is None:
             raise ValueError("no targets have come with the rows; pass them to update")
@@ -146,7 +176,13 @@ class Regression(Sketch):
         return self._target_shape
 
     def projected(self) -> tuple[Array, Array, Array]:
-        """Return S A, S b and S 1 of a linear sketch."""
+        """Return S A, S b and S 1 of a linear sketch.
+
+        Returns
+        -------
+        tuple of three arrays
+            Of shapes (sketch_size, n_features), (sketch_size, n_targets) and (sketch_size,).
+        """
         assert isinstance(self.sketch, LinearSketch)
         carried = self.sketch.targets
         if carried is None:
@@ -154,12 +190,31 @@ class Regression(Sketch):
         return self.sketch.matrix, carried[:, :-1], carried[:, -1]
 
     def fresh(self) -> Self:
-        """Return an empty sketch with the same options."""
+        """Return an empty sketch with the same options.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch of the same class.
+        """
         inner = self.sketch.sketch if isinstance(self.sketch, Centered) else self.sketch
         return type(self)(inner.fresh(), centered=self.centered)
 
     def for_shard(self, index: int, n_shards: int) -> Self:
-        """Return an empty sketch for one of many parts of the rows."""
+        """Return an empty sketch for one of many parts of the rows.
+
+        Parameters
+        ----------
+        index : int
+            Number of the part, from 0 on.
+        n_shards : int
+            Number of all parts.
+
+        Returns
+        -------
+        Sketch
+            An empty sketch for that part.
+        """
         inner = self.sketch.sketch if isinstance(self.sketch, Centered) else self.sketch
         return type(self)(inner.for_shard(index, n_shards), centered=self.centered)
 
@@ -182,7 +237,18 @@ class Regression(Sketch):
         return self.sketch._refusal(other.sketch)
 
     def merge(self, other: Self) -> Self:
-        """Add what another sketch has seen, as if its rows had come here."""
+        """Add what another sketch has seen, as if its rows had come here.
+
+        Parameters
+        ----------
+        other : Regression
+            Of the same kind and for the same columns; it is left as it was.
+
+        Returns
+        -------
+        self
+            The sketch itself.
+        """
         super().merge(other)
         if other.n_features is not None:
             self._follow(other._target_shape)
@@ -196,7 +262,7 @@ class Regression(Sketch):
                 self._cross = CrossMoments(n_features, n_targets, centered=self.centered)
             self._cross.merge(other._cross)
 
-    def _answer(self, extra: Any = None, allowance: float = 0.0) -> Answer:
+    def _answer(self, extra: Matrix | None = None, allowance: float = 0.0) -> Answer:
         self._require_rows()
         return self.sketch._answer(extra, allowance)
 
@@ -204,7 +270,13 @@ class Regression(Sketch):
         return f"{self.sketch.plan()} The cross moment with the targets is not sketched."
 
     def state(self) -> State:
-        """Return the states of the sketch and of the cross moment."""
+        """Return the states of the sketch and of the cross moment.
+
+        Returns
+        -------
+        State
+            Plain values and arrays, as `save` writes them.
+        """
         shape = self._target_shape
         meta = {
             "centered": self.centered,
@@ -216,7 +288,18 @@ class Regression(Sketch):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build a sketch that continues where ``state`` was taken."""
+        """Build a sketch that continues where ``state`` was taken.
+
+        Parameters
+        ----------
+        state : State
+            What `state` returned, or what was read from a file.
+
+        Returns
+        -------
+        Sketch
+            A sketch that continues where ``state`` was taken.
+        """
         cls._check_kind(state)
         meta: Any = state.meta
         inner = state.inner("sketch")

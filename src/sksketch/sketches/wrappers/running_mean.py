@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import (
@@ -45,12 +45,16 @@ from sksketch.arrays.namespace import (
 from sksketch.arrays.rounding import SINGLE_UNDERFLOW, gamma, perturbed_gram, unit_roundoff
 from sksketch.arrays.sparse import SparseRows
 from sksketch.sketches.column_errors import ColumnErrors
+from sksketch.state.persistence import State
 
 # Roundings of a weight: a power, a product, a sum of many in pairs, and a root.
 WEIGHT_ROUNDINGS = 40
 
 # Stands for ages of rows that do not age.
 NO_AGES = np.empty(0)
+
+# Rows of what a mean holds, by the names that a saved state has for them.
+MEAN_ROWS = ("total", "carry", "squares", "errors", "scatter_sizes", "scatter_errors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +176,7 @@ class Tile(NamedTuple):
 
 def centered_tile(
     mean: RunningMean,
-    tile: Any,
+    tile: Matrix,
     weights: Array,
     ages: Array | None,
     entry_error: float = 0.0,
@@ -350,3 +354,26 @@ def _parts(rows: Array) -> list[slice]:
 
 def _length(vector: Array) -> float:
     return math.sqrt(float(vector @ vector)) * (1.0 + 1e-9)
+
+
+def mean_of(state: State) -> RunningMean:
+    """Return the mean that a state holds."""
+    meta: Any = state.meta
+    weight = float(meta["flushed_weight"])
+    n_features: int = meta["n_features"]
+    if "origin" in state.arrays:
+        # The first states with an origin know no more of the errors than their length.
+        first = "errors" not in state.arrays
+        blank = np.zeros(n_features)
+        known = dict.fromkeys(MEAN_ROWS[3:], blank) if first else {}
+        known |= {name: state.array(name, n_features) for name in MEAN_ROWS if name not in known}
+        if first:
+            known["errors"] = np.full(n_features, float(meta["mean_error"]))
+        held = tuple(known[name] for name in MEAN_ROWS)
+        flat = math.inf if first else meta["scatter_flat"]
+        return RunningMean(weight, state.array("origin", n_features), held, flat, meta["n_tiles"])
+    # Earlier releases kept the mean alone, which was a sum of all rows.
+    mean = np.asarray(state.array("mean", n_features), dtype=np.float64)
+    blank, unknown = np.zeros(n_features), np.full(n_features, np.nan)
+    errors = gamma(meta["n_rows_seen"] + 1) * weight * np.abs(mean)
+    return RunningMean(weight, mean, (blank, blank, unknown, errors, blank, blank), math.inf)

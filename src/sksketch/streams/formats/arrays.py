@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Matrix
 from sksketch.arrays.rows import without_traps
 from sksketch.exceptions import SourceError
 from sksketch.streams.blocks import BLOCK_BYTES, ArraySource, BlockSource, IterableSource
@@ -50,7 +50,7 @@ class Selection:
         self.n_features = n_columns if features is None else len(features)
         self.dtype = None if choice.dtype is None else np.dtype(choice.dtype)
 
-    def apply(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def apply(self, X: Matrix, y: Any) -> tuple[Any, Any]:
         """Return the features and targets of a block."""
         if self.targets:
             y = X[:, self.y_index]
@@ -68,7 +68,7 @@ class ArrayReader:
     target_names: list[str] | None = None
 
     def __init__(
-        self, X: Any, choice: Choice, *, kind: str = "array", names: list[str] | None = None
+        self, X: Matrix, choice: Choice, *, kind: str = "array", names: list[str] | None = None
     ) -> None:
         y = None
         if choice.target is not None and np.ndim(choice.target) and len(choice.target) == len_of(X):
@@ -83,7 +83,7 @@ class ArrayReader:
         self.target_names = names
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
-        """Give the rows after the first ``start_row``."""
+        """Yield the rows after the first ``start_row``."""
         source = self._source
         for start in range(start_row, source.n_rows, source.batch_rows):
             stop = start + source.batch_rows
@@ -133,7 +133,7 @@ class NpyReader:
         self.n_targets = _n_targets(self._y, self._selection)
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
-        """Give the rows after the first ``start_row``."""
+        """Yield the rows after the first ``start_row``."""
         first = 0
         for file, size in zip(self._files, self._sizes, strict=True):
             rows = _map(file)
@@ -152,7 +152,7 @@ class NpyReader:
     def division(self) -> Division:
         """Return every row, in steps of a block."""
         if self._y is not None:
-            raise SourceError(f"{self._files[0]}: targets in memory can not be cut; store them")
+            raise SourceError(f"{self._files[0]}: targets in memory cannot be cut; store them")
         step = max(1, BLOCK_BYTES // (8 * max(1, self._selection.n_features)))
         return Division(
             [
@@ -249,7 +249,7 @@ class BlocksReader:
         self.n_targets = len(self._selection.targets) or getattr(self._source, "n_targets", 0)
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
-        """Give the rows after the first ``start_row``, which are consumed."""
+        """Yield the rows after the first ``start_row``, which are consumed."""
         return skip_rows(self._raw_blocks(self._source.blocks()), start_row)
 
     def _raw_blocks(self, blocks: Iterator[Any]) -> Iterator[RawBlock]:
@@ -265,12 +265,12 @@ class BlocksReader:
         return {"kind": "iterable"}
 
 
-def len_of(X: Any) -> int:
+def len_of(X: Matrix) -> int:
     """Return the rows of whatever has a shape or a length."""
     return int(X.shape[0]) if getattr(X, "shape", None) else len(X)
 
 
-def _n_targets(y: Any, selection: Selection) -> int:
+def _n_targets(y: Array | None, selection: Selection) -> int:
     if y is None:
         return len(selection.targets)
     return int(y.shape[1]) if len(y.shape) > 1 else 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from sksketch._typing import Array
 from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.columns import XY, Choice, Field, Layout
 from sksketch.streams.source import Place, RawBlock, digest, skip_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def load_pyarrow() -> Any:
@@ -35,7 +38,7 @@ def spare_memory() -> None:
         pa.set_memory_pool(pa.system_memory_pool())
 
 
-def as_field(field: Any) -> Field:
+def as_field(field: pa.Field) -> Field:
     """Return what matters of a field of an Arrow schema."""
     types = load_pyarrow().types
     dtype = None
@@ -51,14 +54,14 @@ def as_field(field: Any) -> Field:
     return Field(field.name, str(field.type), dtype)
 
 
-def batch_rows(batch: Any, layout: Layout, place: Place) -> XY:
+def batch_rows(batch: pa.RecordBatch, layout: Layout, place: Place) -> XY:
     """Return the features and targets of a batch whose columns are those of ``layout.reads``."""
     n_features = batch.num_columns - layout.n_targets
     chosen = batch.select(range(n_features))
     wanted = load_pyarrow().from_numpy_dtype(layout.dtype)
     targets = [_numbers(column) for column in batch.columns[n_features:]]
     if not layout.categories and all(kind == wanted for kind in chosen.schema.types):
-        # All columns in one call, during which other threads go on.
+        # All columns in one call, during which other threads run.
         return layout.beside(chosen.to_tensor(null_to_nan=True).to_numpy(), targets)
     features = [
         _codes(column, layout.categories[i], name, place)
@@ -69,7 +72,7 @@ def batch_rows(batch: Any, layout: Layout, place: Place) -> XY:
     return layout.assemble(features, targets)
 
 
-def _numbers(column: Any) -> Array:
+def _numbers(column: pa.Array) -> Array:
     """Return numbers, without a copy unless some are missing or are of a type numpy lacks."""
     pa = load_pyarrow()
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
@@ -79,7 +82,7 @@ def _numbers(column: Any) -> Array:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _codes(column: Any, categories: list[Any], name: str, place: Place) -> Array:
+def _codes(column: pa.Array, categories: list[Any], name: str, place: Place) -> Array:
     """Return the position of each value among the categories, -1 where it is missing."""
     pa = load_pyarrow()
     if pa.types.is_dictionary(column.type):
@@ -103,7 +106,7 @@ def _codes(column: Any, categories: list[Any], name: str, place: Place) -> Array
     return np.asarray(found)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: pa.Scalar) -> str:
     try:
         return str(value)
     except UnicodeDecodeError:
@@ -135,7 +138,7 @@ class ArrowReader:
         self.n_rows = None if self._once else source.num_rows
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
-        """Give the rows after the first ``start_row``; those of a reader only once."""
+        """Yield the rows after the first ``start_row``; those of a reader only once."""
         if not self._once:
             return self._raw_blocks(self._source.slice(start_row), start_row)
         if self._source is None:

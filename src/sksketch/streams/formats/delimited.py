@@ -67,7 +67,7 @@ class CsvReader:
         self.n_rows = None
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
-        """Give the rows after the first ``start_row``, by reading from the start."""
+        """Yield the rows after the first ``start_row``, by reading from the start."""
         if self._files is not None:
             # What was looked at when it was opened is read again.
             self._blocks = None
@@ -134,7 +134,7 @@ class CsvReader:
             numbers = [f.name for f in reads if types[f.name] == pa.float64()]
             raise self._complaint(block, file, names, numbers, str(error)) from None
 
-    def _read_csv(self, block: TextBlock, names: list[str], convert: Any) -> Any:
+    def _read_csv(self, block: TextBlock, names: list[str], convert: object) -> Any:
         pa = load_pyarrow()
         return pa.csv.read_csv(
             pa.BufferReader(_in_arrow(block.text)),
@@ -164,7 +164,7 @@ class CsvReader:
         return [self._fields[i] for i in self._layout.reads]
 
     def _rows(self, block: TextBlock) -> Iterator[tuple[int, list[str]]]:
-        """Give every row of a block with its last line, slowly; bytes that are no text stay."""
+        """Yield every row of a block with its last line, slowly; bytes that are no text stay."""
         raw = io.BytesIO(block.text)
         text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors=NOT_UTF8, newline="")
         rows = csv.reader(text, delimiter=self._delimiter)
@@ -216,7 +216,7 @@ class CsvReader:
         numbers: list[str],
         otherwise: str,
     ) -> SourceError:
-        """Return an error that names the first line Arrow can not have liked."""
+        """Return an error that names the first line Arrow cannot have parsed."""
         at = [list(names).index(name) for name in numbers]
         skipped = self._skipped(block)
         for line, row in self._rows(block):
@@ -277,7 +277,7 @@ def _in_arrow(text: bytes) -> Any:
 
 
 def _has_header(row: list[str], where: str) -> bool:
-    """Tell names from values; 0, 1, 2, ... could be either."""
+    """Return whether fields are names and not values; 0, 1, 2, ... could be either."""
     if len(row) > 1 and row == [str(i) for i in range(len(row))]:
         raise SourceError(
             "0, 1, 2, ... may be names or values; pass ",
@@ -288,7 +288,7 @@ def _has_header(row: list[str], where: str) -> bool:
 
 
 def _is_number(word: str) -> bool:
-    """Tell what Arrow reads as a number or a missing one."""
+    """Return whether Arrow reads a field as a number or a missing one."""
     word = word.strip(" \t")
     if word in NO_VALUE:
         return True

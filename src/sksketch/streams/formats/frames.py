@@ -15,7 +15,7 @@ from sksketch.streams.columns import Choice, Field, Layout
 from sksketch.streams.source import Place, RawBlock, digest, skip_rows
 
 
-def as_frame(table: Any) -> nw.DataFrame[Any] | None:
+def as_frame(table: object) -> nw.DataFrame[Any] | None:
     """Return a data frame in narwhals' clothes, or None for anything else."""
     frame = nw.from_native(table, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
@@ -46,7 +46,7 @@ class FrameReader:
         self.target_names = self._layout.target_names
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
-        """Give the rows after the first ``start_row``; those of an iterable only once."""
+        """Yield the rows after the first ``start_row``; those of an iterable only once."""
         if self._frames is None:
             raise StreamExhaustedError(
                 "these frames came from an iterable that can be read only once, and it has been "
@@ -107,7 +107,7 @@ class FrameReader:
         return {"kind": "frame", "n_rows": n_rows, "digest": digest(*parts)}
 
 
-def _as_frame_of_iterable(item: Any, number: int) -> nw.DataFrame[Any]:
+def _as_frame_of_iterable(item: object, number: int) -> nw.DataFrame[Any]:
     frame = item if isinstance(item, nw.DataFrame) else as_frame(item)
     if frame is None:
         raise TypeError(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sksketch.exceptions import SourceError
 from sksketch.streams.columns import TABLE_BYTES, XY, Choice, Layout
@@ -14,6 +14,9 @@ from sksketch.streams.files import fingerprint
 from sksketch.streams.formats.arrow import as_field, batch_rows, load_pyarrow
 from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Division, FilePart, Place, RawBlock, cut_block
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ColumnChunkMetaData, ParquetFile
 
 # Columns of a row group are read through buffers of this size, or a whole row group would be held.
 BUFFER_BYTES = 2**15
@@ -99,7 +102,7 @@ class ParquetReader:
                 start, rows = group + 1, 0
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
-        """Give the rows after the first ``start_row``; row groups before it are not decoded."""
+        """Yield the rows after the first ``start_row``; row groups before it are not decoded."""
         left = [s for s in self._parts if s.first_row + s.n_rows > start_row]
         for part in left:
             first = part.first_row
@@ -110,7 +113,7 @@ class ParquetReader:
                     yield cut_block(raw, max(0, skip))
 
     def _decoded(self, part: _Groups) -> Iterator[RawBlock]:
-        """Give the rows of a part, block by block."""
+        """Yield the rows of a part, block by block."""
         file, groups, *_ = part
         several = len(groups) > 1
         label = f"row groups {groups[0]} to {groups[-1]}" if several else f"row group {groups[0]}"
@@ -134,8 +137,8 @@ class ParquetReader:
                 "write the file again"
             )
 
-    def _is_better_whole(self, opened: Any, groups: range) -> bool:
-        """Say whether all rows of some row groups are to be decoded at once."""
+    def _is_better_whole(self, opened: ParquetFile, groups: range) -> bool:
+        """Return whether all rows of some row groups are to be decoded at once."""
         n_rows = sum(opened.metadata.row_group(group).num_rows for group in groups)
         whole = n_rows * self._row_bytes
         if self._spared is not None:
@@ -144,7 +147,7 @@ class ParquetReader:
             return True
         return bool(whole <= min(self._bytes_side_by_side(opened, groups), MOST_WHOLE_BYTES))
 
-    def _bytes_side_by_side(self, opened: Any, groups: range) -> int:
+    def _bytes_side_by_side(self, opened: ParquetFile, groups: range) -> int:
         """Return what it takes to decode all columns of some row groups side by side."""
         held = 0
         for number in groups:
@@ -167,7 +170,7 @@ class ParquetReader:
         self.ahead = BLOCKS_AHEAD
         return min(self._spared, WHOLE_COPIES * longest.n_rows * self._row_bytes)
 
-    def _side_by_side(self, opened: Any, part: _Groups, label: str) -> Iterator[XY]:
+    def _side_by_side(self, opened: ParquetFile, part: _Groups, label: str) -> Iterator[XY]:
         """Decode all columns of a block, then the next block."""
         done = 0
 
@@ -187,7 +190,7 @@ class ParquetReader:
             yield batch_rows(batch.select(self._names), self._layout, place)
             done += batch.num_rows
 
-    def _by_columns(self, opened: Any, part: _Groups, label: str) -> Iterator[XY]:
+    def _by_columns(self, opened: ParquetFile, part: _Groups, label: str) -> Iterator[XY]:
         """Decode all rows of the part, a few columns at a time."""
         columns: list[Any] = []
 
@@ -205,8 +208,8 @@ class ParquetReader:
             columns += batch.columns
         batch = load_pyarrow().RecordBatch.from_arrays(columns, self._names)
         for start in range(0, batch.num_rows, self._layout.block_rows):
-            part = batch.slice(start, self._layout.block_rows)
-            yield batch_rows(part, self._layout, partial(_shifted, place, start))
+            block = batch.slice(start, self._layout.block_rows)
+            yield batch_rows(block, self._layout, partial(_shifted, place, start))
 
     def division(self) -> Division:
         """Return the row groups."""
@@ -232,7 +235,7 @@ def _shifted(place: Place, by: int, i: int) -> str:
     return place(by + i)
 
 
-def _bytes_to_decode(column: Any) -> int:
+def _bytes_to_decode(column: ColumnChunkMetaData) -> int:
     """Return about what Arrow holds while it decodes one column step by step."""
     size = column.total_uncompressed_size
     dictionary = 0

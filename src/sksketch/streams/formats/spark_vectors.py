@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,9 @@ from sksketch.arrays.rows import without_traps
 from sksketch.exceptions import SourceError
 from sksketch.streams.formats.arrow import load_pyarrow
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 # Of the struct that a vector is: the first has indices, the second only values.
 SPARSE, DENSE = 0, 1
 
@@ -20,14 +23,14 @@ SHARD_SCHEMA = "first long, stop long, n_rows long, state binary"
 
 
 class Columns(NamedTuple):
-    """Which columns of a Spark frame are features, target and weight."""
+    """The columns of a Spark frame that are features, target and weight."""
 
     features: list[str]
     target: list[str]
     weight: str | None
 
 
-def batch_rows(batch: Any, columns: Columns) -> tuple[Any, Any, Any]:
+def batch_rows(batch: pa.RecordBatch, columns: Columns) -> tuple[Any, Any, Any]:
     """Return X, y and weights of a record batch; sparse vectors become a CSR array."""
     X = _features(batch, columns.features)
     y = None
@@ -37,7 +40,7 @@ def batch_rows(batch: Any, columns: Columns) -> tuple[Any, Any, Any]:
     return X, y, None if columns.weight is None else _numbers(batch, columns.weight)
 
 
-def _features(batch: Any, names: Sequence[str]) -> Any:
+def _features(batch: pa.RecordBatch, names: Sequence[str]) -> Any:
     pa = load_pyarrow()
     first = batch.column(names[0])
     if len(names) == 1 and pa.types.is_struct(first.type):
@@ -48,7 +51,7 @@ def _features(batch: Any, names: Sequence[str]) -> Any:
     return np.column_stack([_numbers(batch, name) for name in names])
 
 
-def _numbers(batch: Any, name: str) -> Array:
+def _numbers(batch: pa.RecordBatch, name: str) -> Array:
     pa = load_pyarrow()
     column = batch.column(name)
     _require_values(column, name)
@@ -59,7 +62,7 @@ def _numbers(batch: Any, name: str) -> Array:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _require_values(column: Any, name: str) -> None:
+def _require_values(column: pa.Array, name: str) -> None:
     if column.null_count:
         row = column.is_null().to_numpy(zero_copy_only=False).argmax()
         raise SourceError(
@@ -67,7 +70,7 @@ def _require_values(column: Any, name: str) -> None:
         )
 
 
-def _lists(column: Any, name: str) -> Array:
+def _lists(column: pa.Array, name: str) -> Array:
     """Return lists of one length as rows."""
     values = column.flatten()
     _require_values(values, name)
@@ -83,7 +86,7 @@ def _lists(column: Any, name: str) -> Array:
     return numbers.reshape(len(lengths), int(lengths[0]))
 
 
-def _vectors(column: Any, name: str) -> Any:
+def _vectors(column: pa.Array, name: str) -> Any:
     """Return vectors as rows: CSR if one of them is sparse."""
     _require_values(column, name)
     kinds = np.asarray(column.field("type"))
@@ -136,12 +139,12 @@ def packed(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def unpacked(data: bytes) -> Iterator[Any]:
-    """Give the batches that `packed` put into one row."""
+    """Yield the batches that `packed` put into one row."""
     with load_pyarrow().ipc.open_stream(data) as reader:
         yield from reader
 
 
-def with_column(batch: Any, name: str, values: Array) -> Any:
+def with_column(batch: pa.RecordBatch, name: str, values: Array) -> Any:
     """Return a batch with a column more: numbers, or lists where there are several per row."""
     pa = load_pyarrow()
     flat = pa.array(np.ascontiguousarray(values).ravel())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,7 +55,11 @@ class SvmlightReader:
     feature_names = None
 
     def __init__(
-        self, files: list[Path] | None, choice: Choice, n_features: int | None, zero_based: Any
+        self,
+        files: list[Path] | None,
+        choice: Choice,
+        n_features: int | None,
+        zero_based: bool | Literal["auto"],
     ) -> None:
         self.n_targets = int(choice.wants_label("svmlight"))
         if zero_based not in (True, False, "auto"):
@@ -102,7 +106,7 @@ class SvmlightReader:
         return largest, smallest, n_rows
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
-        """Give the rows after the first ``start_row``, by reading from the start."""
+        """Yield the rows after the first ``start_row``, by reading from the start."""
         if self._files is not None:
             self._blocks = self._first = None
             files = self._files
@@ -192,7 +196,7 @@ def parse(block: TextBlock, file: Path | None = None) -> Parsed:
 
 
 def _settle(progress: Array, labels: Array, indptr: Array, data: Array, text: bytes) -> None:
-    """Put the number that the kernel left to us into its place, and go on after it."""
+    """Put the number that the kernel left to us into its place, and continue after it."""
     position, row, entries = int(progress[1]), int(progress[2]), int(progress[3])
     word = _word(text, position)
     label = indptr[row + 1] == entries

@@ -27,7 +27,7 @@ from sksketch.streams.files import (
 from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Division, FilePart, RawBlock, skip_rows
 
-# As many as Vowpal Wabbit has unless it is told otherwise.
+# The default of Vowpal Wabbit.
 N_FEATURES = 2**18
 LONGEST_WORD = 1000
 
@@ -82,7 +82,7 @@ class VwReader:
         self._dtype = np.dtype(np.float64 if choice.dtype is None else choice.dtype)
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
-        """Give the rows after the first ``start_row``, by reading from the start."""
+        """Yield the rows after the first ``start_row``, by reading from the start."""
         if self._files is not None:
             raw_blocks = (
                 p for file in self._files for p in self._raw_blocks(text_blocks(file), file)

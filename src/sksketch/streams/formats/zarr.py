@@ -124,7 +124,7 @@ class ZarrReader:
         return np.asarray(values[:])
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
-        """Give the rows after the first ``start_row``."""
+        """Yield the rows after the first ``start_row``."""
         step = self._step()
         start = start_row
         while start < self.n_rows:
@@ -168,7 +168,7 @@ class ZarrReader:
     def division(self) -> Division:
         """Return blocks of whole chunks."""
         if self._path is None:
-            raise SourceError("an open Zarr store can not be sent to others; give its path")
+            raise SourceError("an open Zarr store cannot be sent to others; give its path")
         step = self._step()
         starts = range(0, self.n_rows, step)
         cuts = [FilePart(self._path, start, min(step, self.n_rows - start)) for start in starts]
@@ -186,8 +186,8 @@ class ZarrReader:
         return {**facts, "digest": digest(X.data if sp.issparse(X) else X)}
 
 
-def is_store(source: Any) -> bool:
-    """Tell an open Zarr array or group, without loading the library."""
+def is_store(source: object) -> bool:
+    """Return whether an object is an open Zarr array or group, without loading the library."""
     return type(source).__module__.partition(".")[0] == "zarr"
 
 
@@ -197,12 +197,12 @@ def _open(path: Path) -> Any:
         return zarr.open(str(path), mode="r")
 
 
-def _is_array(node: Any) -> bool:
+def _is_array(node: object) -> bool:
     return isinstance(node, load_zarr().Array)
 
 
-def _codecs(metadata: Any) -> Iterator[str]:
-    """Give the names of all codecs in an array's metadata, however deep."""
+def _codecs(metadata: object) -> Iterator[str]:
+    """Yield the names of all codecs in an array's metadata, however deep."""
     if isinstance(metadata, dict):
         for key, value in metadata.items():
             if key in ("id", "name") and isinstance(value, str):

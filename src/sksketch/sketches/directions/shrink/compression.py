@@ -27,7 +27,7 @@ N_PROBES = 8
 
 @dataclass(frozen=True)
 class Settings:
-    """How to shrink.
+    """Settings of a shrink.
 
     ``n_reads`` is 0 for a shrink that stays, and for one that is made to read a sketch the number
     of moments, from one shrink to the next, at which that could happen.

@@ -14,7 +14,7 @@ from sksketch.arrays.rounding import SINGLE_NOISE
 
 # Rows of a verification product: still in cache when its second half reads them again, and
 # within the size for which OpenBLAS has kernels that do not repack them.
-CHUNK_ENTRIES = 1 << 16
+TILE_ENTRIES = 1 << 16
 
 
 class LossOperator(NamedTuple):
@@ -50,7 +50,7 @@ class CheapProducts:
         single = cast(W, np.float32)
         product = 0.0 * single
         # A device is fastest with all rows at once.
-        step = max(len(rows), 1) if on_device(rows) else max(4, CHUNK_ENTRIES // rows.shape[1])
+        step = max(len(rows), 1) if on_device(rows) else max(4, TILE_ENTRIES // rows.shape[1])
         for start in range(0, len(rows), step):
             tile = rows[start : start + step]
             product = add_product(product, single @ tile.T, tile)
@@ -73,7 +73,7 @@ def loss_products(
     kept: Array, rows: Array, matrix: Array, scale: float
 ) -> Callable[[Array], Array]:
     """Return W -> scale W (P'P - B'B) for P = [kept; rows] in double precision."""
-    entries = DEVICE_ENTRIES if on_device(rows) else CHUNK_ENTRIES
+    entries = DEVICE_ENTRIES if on_device(rows) else TILE_ENTRIES
     step = max(4, entries // rows.shape[1])
 
     def apply(W: Array) -> Array:

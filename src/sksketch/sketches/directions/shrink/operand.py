@@ -62,7 +62,7 @@ class Projection(NamedTuple):
     """The rows Z = Y'P for an orthonormal Y: Z'Z is never above P'P, but for roundings.
 
     In float64. ``error`` bounds the norm of what Z is off by and ``excess`` how far Z'Z may be
-    above P'P for other reasons; ``measured`` says whether the error is only a measured one.
+    above P'P for other reasons; ``measured`` states whether the error is only a measured one.
     """
 
     rows: Array

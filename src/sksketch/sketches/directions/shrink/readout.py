@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ SHIFTS: dict[str, Callable[[ShrinkState], float]] = {
 }
 
 
-def check_correction(correction: Any) -> str | float:
+def check_correction(correction: object) -> str | float:
     """Return a valid ``correction``: a name or a number that is not negative."""
     if isinstance(correction, str) and correction in SHIFTS:
         return correction
@@ -102,7 +101,7 @@ def read_out(
     traced = shift * (len(kept) if full else n_features)
     apart = abs(held.lost_mass - traced) - held.mass_error
     least = max(apart / n_features - ledger.allowance, 0.0)
-    # The lost mass needs no luck; only a smaller probabilistic bound does.
+    # The lost mass is certain; only a smaller probabilistic bound is not.
     sure = held.lost_mass + held.mass_error <= ledger.shrinkage
     confidence = 1.0 if sure else max(1.0 - ledger.failure_probability, 0.0)
     summary = LowRankPlusRidge(

@@ -97,7 +97,7 @@ class Shrunk:
     """The rows that a shrink kept (orthogonal, heaviest first) and what it lost.
 
     ``allowance`` is for roundings on either side, of which the part ``measured`` is not proved;
-    ``skew`` bounds what the Gram matrix of the rows has beside the eigenvalues; ``luck`` says
+    ``skew`` bounds what the Gram matrix of the rows has beside the eigenvalues; ``luck`` states
     whether ``loss_bound`` holds with a probability only.
     """
 
@@ -260,7 +260,7 @@ def _shrunk_columns(U: Array, spectrum: Array, kept: Array) -> Array:
 
 
 class _Loss(NamedTuple):
-    """What a verification says, and how much of its bound is for noise."""
+    """The outcome of a verification, and how much of its bound is for noise."""
 
     top: TopEigenvalue
     noise: float = 0.0
