@@ -94,12 +94,17 @@ def _build_app() -> Any:
     """Return the commands as one application."""
     from sksketch.cli.commands import (
         apply,
-        files,
-        kernels,
-        models,
+        info,
+        kcca,
+        kpca,
+        merge,
         online,
+        pca,
         reduce,
         report,
+        ridge,
+        sketch,
+        svd,
         tour,
     )
     from sksketch.cli.options import epilog, grouped
@@ -112,10 +117,10 @@ def _build_app() -> Any:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     learning: list[Any] = [
-        *(models.pca, models.svd, models.ridge, online.online),
-        *(kernels.kpca, kernels.kcca, reduce.reduce, models.sketch),
+        *(pca.pca, svd.svd, ridge.ridge, online.online),
+        *(kpca.kpca, kcca.kcca, reduce.reduce, sketch.sketch),
     ]
-    using: list[Any] = [files.merge, apply.apply, files.info, report.report, tour.tour]
+    using: list[Any] = [merge.merge, apply.apply, info.info, report.report, tour.tour]
     for command in (*learning, *using):
         app.command(epilog=epilog(command.__name__))(grouped(command))
     return app

@@ -1,4 +1,4 @@
-"""The commands that look at saved files: info and merge."""
+"""The command info: what a saved file has seen and certifies."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from sksketch.cli.options import Json, Output
-from sksketch.cli.printing import echo
-from sksketch.cli.saving import STDOUT, blaming, named, read_merged, write
+from sksketch.cli.options import Json
+from sksketch.cli.saving import blaming, named
 from sksketch.cli.show import print_facts, print_model
 from sksketch.run.checkpoints import KIND
 from sksketch.state.persistence import read_state
@@ -31,20 +30,3 @@ def info(
             print_facts(facts, as_json)
         else:
             print_model(named(state, file), file, as_json)
-
-
-def merge(
-    files: Annotated[list[str], typer.Argument(help="Saved sketches of the same columns.")],
-    output: Output,
-    as_json: Json = False,
-) -> None:
-    """Merge saved sketches or models of different rows into one."""
-    if len(files) < 2:
-        raise typer.BadParameter("give at least two files to merge")
-    with blaming(" or ".join(files)):
-        merged = read_merged(files)
-        write(merged, output)
-    echo(f"merged {len(files)} files into {output}", err=True)
-    if output != STDOUT:
-        with blaming(output):
-            print_model(merged, output, as_json)

@@ -1,0 +1,49 @@
+"""The command kpca: components of rows through a kernel."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from sksketch.cli.kernel_options import Count, Features, save_with_embedding
+from sksketch.cli.options import Rows, Run, Spread
+from sksketch.cli.running import in_parts, keep_sources, open_source, stream
+from sksketch.kernel_methods import StreamingKernelPCA
+from sksketch.streams.files import STDIN
+
+
+class PcaSolver(StrEnum):
+    """Solvers of kernel PCA."""
+
+    auto = "auto"
+    sgd = "sgd"
+    sketch = "sketch"
+
+
+def kpca(
+    rows: Rows,
+    run: Run,
+    features: Features,
+    spread: Spread,
+    components: Count = 2,
+    solver: Annotated[PcaSolver, typer.Option(help="Solver of the components.")] = PcaSolver.auto,
+    polish: Annotated[
+        int, typer.Option(min=0, help="Further passes over the rows, for --solver sgd.")
+    ] = 0,
+    center: Annotated[
+        bool, typer.Option("--center/--no-center", help="Whether features are centered.")
+    ] = True,
+) -> None:
+    """Find kernel principal components in flat memory, and say which features were taken."""
+    keep_sources(rows, run.output)
+    if STDIN in rows.sources and polish:
+        raise typer.BadParameter("stdin can be read only once; give a file for --polish")
+    source = open_source(rows)
+    model = StreamingKernelPCA(
+        components, solver=solver.value, polish=polish, center=center, **features.options()
+    )
+    if not in_parts(model, source, rows, None, run, spread):
+        stream(model, source, run, device=spread.device)
+    save_with_embedding(model, source, rows, run)

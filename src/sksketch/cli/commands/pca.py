@@ -1,0 +1,27 @@
+"""The command pca: principal components in one pass."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sksketch.cli.learning import decompose, n_components
+from sksketch.cli.options import Components, Method, Rows, Run, Spread, Tolerance
+from sksketch.decomposition import StreamingPCA
+
+
+def pca(
+    rows: Rows,
+    run: Run,
+    method: Method,
+    spread: Spread,
+    components: Components = None,
+    tol: Tolerance = None,
+    whiten: Annotated[
+        bool, typer.Option("--whiten", help="Scale scores to unit variance.")
+    ] = False,
+) -> None:
+    """Find principal components in one pass over the rows, centered in that pass."""
+    options = {"n_components": n_components(components), "tol": tol, "whiten": whiten}
+    decompose(StreamingPCA, options, rows, method, run, spread)

@@ -1,0 +1,85 @@
+"""Steps that the commands pca, svd, ridge and sketch share: parts, saved sketches, the ending."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from sksketch.cli.options import Method, Rows, Run, Spread
+from sksketch.cli.running import (
+    are_sketches,
+    finish,
+    keep_sources,
+    learn,
+    open_source,
+    sketch_options,
+)
+from sksketch.cli.saving import STDOUT, Saved, blaming, read_merged, write
+from sksketch.cli.show import print_model, say
+from sksketch.decomposition import StreamingPCA
+from sksketch.models.base import Estimator
+from sksketch.sketches import Centered, Regression, Sketch
+
+
+def decompose(
+    kind: Any, options: dict[str, Any], rows: Rows, method: Method, run: Run, spread: Spread
+) -> None:
+    """Run PCA or SVD over rows, or read it out of saved sketches."""
+    if are_sketches(rows):
+        with blaming(" or ".join(rows.sources)):
+            saved = read_merged(rows.sources)
+            sketch = readable(saved.model, "pca" if kind is StreamingPCA else "svd")
+            save(Saved(kind(**options).reading(sketch, saved.names), saved.names), run)
+        return
+    keep_sources(rows, run.output)
+    source = open_source(rows)
+    model = numbered(kind(**options, **sketch_options(method, source)), method, spread)
+    learn(model, source, rows, None, run, spread)
+    save(Saved(model, source.feature_names), run)
+
+
+def numbered(model: Estimator, method: Method, spread: Spread) -> Any:
+    """Return the model for the part that --shard and --shards tell, if they do."""
+    if method.shards is None:
+        return model
+    if method.shard >= method.shards:
+        raise typer.BadParameter(f"--shard is 0 to {method.shards - 1}, got {method.shard}")
+    if spread.workers is not None or spread.dask is not None:
+        raise typer.BadParameter("--shards is for one part; --workers and --dask number their own")
+    return model.for_shard(method.shard, method.shards)
+
+
+def n_components(text: str | None) -> int | float | None:
+    """Return what -k gives: a number, a fraction, or None."""
+    try:
+        return None if text is None else float(text) if "." in text else int(text)
+    except ValueError:
+        raise typer.BadParameter(f"-k {text} is neither a number nor a fraction") from None
+
+
+def readable(saved: Estimator | Sketch, purpose: str) -> Any:
+    """Return the sketch in a saved file, if it is one that the command can read."""
+    sketch = saved if isinstance(saved, Sketch) else getattr(saved, "sketch_", None)
+    if purpose == "ridge":
+        readable = isinstance(sketch, Regression) and sketch.target_shape is not None
+    else:
+        if isinstance(sketch, Regression):
+            sketch = sketch.sketch
+        readable = isinstance(sketch, Centered) == (purpose == "pca")
+    if sketch is None or not readable or sketch.n_features is None:
+        raise typer.BadParameter(
+            f"the saved {saved.kind} cannot be read out by {purpose}; sketch the rows again with "
+            f"--for {purpose}"
+        )
+    return sketch
+
+
+def save(saved: Saved, run: Run) -> None:
+    """Save the result, remove the checkpoint, and print the findings."""
+    write(saved, run.output)
+    finish(run)
+    if run.output == STDOUT:
+        say(run, "saved to stdout")
+    elif run.as_json or not run.quiet:
+        print_model(saved, run.output, run.as_json)
