@@ -40,11 +40,14 @@ torture: $(VENV)/dev.stamp ## 100,000 streams built to break a certificate, and 
 package: $(BIN)/python ## build sdist and wheel, and try them in empty environments
 	@$(BIN)/python tools/check_package.py
 
-lint: $(VENV)/dev.stamp ## style, types and import layers
+lint: $(VENV)/dev.stamp ## style, types, import layers, the floor plan, phrases and docstrings
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python tools/house.py --check
+	@$(BIN)/python tools/voice.py --check
+	@$(BIN)/python tools/docstrings.py --check
 
 bench: $(VENV)/bench.stamp ## speed, error and memory beside peers, with one report of all ratios
 	@$(BIN)/python -m benchmarks.report

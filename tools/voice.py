@@ -52,7 +52,7 @@ OPENING = "docstring that opens with What, All that, Where, Which"
 OPENS = re.compile(r"(?:What|All that|Where|Which)\b")
 NAMES = "chunk, piece, stretch or stack in a name"
 ROW_WORD = re.compile(
-    r"(?:^|_|(?<=[a-z]))(?:chunk|piece|stretch|stack)(?:s|es)?(?=_|$|[A-Z])", re.I
+    r"(?:^|_|(?<=[a-z]))(?:chunk|piece|stretch|stack)(?:s|es)?(?=_|$|(?-i:[A-Z]))", re.I
 )
 # Words of other libraries, as they spell them.
 FOREIGN = re.compile(

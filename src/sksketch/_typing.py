@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -13,6 +14,8 @@ Array: TypeAlias = npt.NDArray[Any]
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 # Rows whose own methods are used: dense, or compressed. An array on a device has those, too.
 Matrix: TypeAlias = Array | sp.csr_array
+#: Seeds as scikit-learn takes them.
+Seed: TypeAlias = int | np.random.RandomState | None
 PathLike: TypeAlias = str | os.PathLike[str]
 
 
@@ -42,3 +45,5 @@ class Rows(Protocol):
 
 #: What users may pass as rows, targets or weights.
 RowsLike: TypeAlias = Rows | npt.ArrayLike
+#: One row for an online learner: names with numbers, or numbers in the order of columns.
+OneRow: TypeAlias = Mapping[Any, Any] | npt.ArrayLike

@@ -98,13 +98,18 @@ def test_threads(name, synchronous, full, tally):
 @pytest.fixture(scope="module")
 def cluster():
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1000}),
-        distributed.LocalCluster(**options, dashboard_address=":0", silence_logs=60) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        client.wait_for_workers(2, timeout=60)
-        yield cluster
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1000}):
+        cluster = distributed.LocalCluster(**options, dashboard_address=":0", silence_logs=60)
+        try:
+            with distributed.Client(cluster) as client:
+                client.wait_for_workers(2, timeout=60)
+                yield cluster
+        finally:
+            try:
+                cluster.close()
+            except KeyError:
+                # Dask forgets to expect a worker that is killed before its first news.
+                cluster.status = distributed.Status.closed
 
 
 @pytest.mark.slow

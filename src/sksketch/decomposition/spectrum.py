@@ -53,7 +53,7 @@ def read_spectrum(
         With rows.
     n_components : int, float or None, default=None
         Components to have, a fraction of the variance that they must hold, or all.
-    certificate : Certificate, optional
+    certificate : Certificate, default=None
         That of the sketch, where it is known already.
 
     Returns

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from sksketch._typing import Array, Rows, RowsLike
@@ -19,31 +17,81 @@ class StreamingPCA(StreamingSVD):
 
     Parameters
     ----------
-    n_components : int, float or None
+    n_components : int, float or None, default=None
         Number of components, a fraction of the variance to explain (below 1), or None for
         as many as the sketch keeps.
-    sketch : {"auto", "fd", "rfd", "cfd", "pfd", "isvd", "exact"} or Sketch
+    sketch : {"auto", "fd", "rfd", "cfd", "pfd", "isvd", "exact"} or Sketch, default="auto"
         What remembers the rows. "auto" accumulates the exact covariance where that is cheap
         and otherwise takes robust Frequent Directions with ``rule="half"``; `plan_` says which.
-    sketch_size : int, optional
+    sketch_size : int, default=None
         Rows the sketch keeps; by default a few more than ``n_components``.
-    tol : float, optional
+    tol : float, default=None
         Let the sketch grow while it streams so that the certified spectral error stays
         below ``tol`` times the total variance; `target_met_` tells if it did.
-    max_sketch_size : int, optional
+    max_sketch_size : int, default=None
         Limit for ``tol``.
-    whiten : bool
-        Scale the scores to unit variance.
+    whiten : bool, default=False
+        Whether to scale the scores to unit variance.
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-    explained_variance_, explained_variance_ratio_, singular_values_ : array (n_components,)
+    components_ : array of shape (n_components_, n_features)
+        Principal directions as rows, most important first, with deterministic signs.
+    n_components_ : int
+        Number of components: as asked for, and never more than columns.
+    explained_variance_ : array of shape (n_components_,)
+        Variance of the rows along each component.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        The same as fractions of the total variance.
+    singular_values_ : array of shape (n_components_,)
+        Norms of the centered rows' coordinates along each component.
+    noise_variance_ : float
+        Average variance of the directions left out.
     mean_ : array of shape (n_features,)
+        Mean of the rows.
+    var_ : array of shape (n_features,)
+        Variance of each column.
     certificate_ : Certificate
+        What is certain about the covariance of the rows, with its error bounds.
+    target_met_ : bool
+        Whether the certified error is within ``tol``, and the variance asked for is certain.
     plan_ : str
-    n_samples_seen_ : int
+        One sentence: how the rows are remembered, why, and in how much memory.
     sketch_ : Sketch
+        What remembers the rows.
+    n_samples_seen_ : int
+        Rows learned from.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    StreamingSVD : The same without centering.
+    StreamingKernelPCA : Components of nonlinear functions of the rows.
+    FrequentDirections : The sketch by itself.
+    sklearn.decomposition.IncrementalPCA : One pass, without an error bound.
+    sklearn.decomposition.PCA : For rows that fit in memory.
+
+    Notes
+    -----
+    The rows are remembered by Frequent Directions [1]_, in its robust form [2]_ by default.
+    Nothing is solved until an attribute is read, with the parameters as they are then. The
+    explained variance is an estimate, the kept eigenvalue plus the ridge that the read-out adds
+    for lost energy, inside its certified interval: ``certificate_.eigenvalues``, divided by the
+    total weight less one (``n_samples_seen_ - 1`` where rows have no weights and are not
+    forgotten). Of components for a fraction of the variance there are as few as are certain to
+    hold it, where any number is. Attributes are float64, also for rows in single precision.
+
+    References
+    ----------
+    .. [1] Ghashami, M., Liberty, E., Phillips, J. M. and Woodruff, D. P. (2016). "Frequent
+       Directions: Simple and Deterministic Matrix Sketching". SIAM Journal on Computing 45(5).
+       doi:10.1137/15M1009718
+    .. [2] Luo, L., Chen, C., Zhang, Z., Li, W.-J. and Zhang, T. (2019). "Robust Frequent
+       Directions with Application in Online Learning". Journal of Machine Learning Research
+       20(45).
 
     Examples
     --------
@@ -55,15 +103,6 @@ class StreamingPCA(StreamingSVD):
     array([25.,  9.])
     >>> pca.transform(np.full((1, 5), 7.0)).round(0) + 0.0
     array([[0., 0.]])
-
-    Notes
-    -----
-    Nothing is solved until an attribute is read, with the parameters as they are then. The
-    explained variance is an estimate, the kept eigenvalue plus the ridge that the read-out adds
-    for lost energy, inside its certified interval: ``certificate_.eigenvalues``, divided by the
-    total weight less one (``n_samples_seen_ - 1`` where rows have no weights and are not
-    forgotten). Of components for a fraction of the variance there are as few as are certain to
-    hold it, where any number is. Attributes are float64, also for rows in single precision.
     """
 
     kind = "streaming-pca"
@@ -125,7 +164,7 @@ class StreamingPCA(StreamingSVD):
         # A direction without variance has no scale; leave it alone.
         return np.asarray(1.0 / np.where(deviations > 0, deviations, 1.0))
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: RowsLike) -> Array:
         """Return the log-likelihood of each row under the probabilistic PCA model.
 
         Parameters
@@ -136,6 +175,7 @@ class StreamingPCA(StreamingSVD):
         Returns
         -------
         array of shape (n_samples,)
+            Natural logarithm of the density of each row.
         """
         scores, rest = self._scores_and_rest(host_rows(X))
         k, n_features = self.components_.shape
@@ -153,13 +193,38 @@ class StreamingPCA(StreamingSVD):
         return LowRankPlusRidge(self.components_, above, ridge=noise)
 
     def get_covariance(self) -> Array:
-        """Return the model's covariance, dense: n_features squared numbers."""
+        """Return the covariance of the probabilistic PCA model.
+
+        Returns
+        -------
+        array of shape (n_features, n_features)
+            The covariance, dense.
+        """
         return self._model().to_dense()
 
     def get_precision(self) -> Array:
-        """Return the inverse of the model's covariance, dense."""
+        """Return the inverse of the covariance of the probabilistic PCA model.
+
+        Returns
+        -------
+        array of shape (n_features, n_features)
+            The inverse, dense.
+        """
         return self._model().solve(np.eye(self.n_features_in_))
 
     def score(self, X: RowsLike, y: RowsLike | None = None) -> float:
-        """Return the mean of `score_samples`."""
+        """Return the mean of `score_samples`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            Present for scikit-learn's pipelines.
+
+        Returns
+        -------
+        float
+            Mean log-likelihood of the rows.
+        """
         return float(self.score_samples(X).mean())

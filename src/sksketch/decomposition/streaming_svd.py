@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.extmath import row_norms
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.rows import dense_tiles, times
 from sksketch.arrays.sparse import is_sparse
@@ -41,28 +41,67 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
 
     Parameters
     ----------
-    n_components : int, float or None
+    n_components : int, float or None, default=None
         Number of components, a fraction of the energy to explain (below 1), or None for as
         many as the sketch keeps.
-    sketch : {"auto", "fd", "rfd", "cfd", "pfd", "isvd", "exact"} or Sketch
-        What remembers the rows; see `StreamingPCA`.
-    sketch_size : int, optional
-        Rows the sketch keeps.
-    tol : float, optional
+    sketch : {"auto", "fd", "rfd", "cfd", "pfd", "isvd", "exact"} or Sketch, default="auto"
+        What remembers the rows. "auto" accumulates the exact Gram matrix where that is cheap
+        and otherwise takes robust Frequent Directions with ``rule="half"``; `plan_` says which.
+    sketch_size : int, default=None
+        Rows the sketch keeps; by default a few more than ``n_components``.
+    tol : float, default=None
         Bound on the spectral error, relative to the squared norm, that the sketch grows to meet.
-    max_sketch_size : int, optional
+    max_sketch_size : int, default=None
         Limit for ``tol``.
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-    singular_values_ : array of shape (n_components,)
-    explained_variance_, explained_variance_ratio_ : array (n_components,)
-        Mean squared coordinate along each component, and its fraction of the whole.
+    components_ : array of shape (n_components_, n_features)
+        Right singular vectors as rows, most important first, with deterministic signs.
+    n_components_ : int
+        Number of components: as asked for, and never more than columns.
+    singular_values_ : array of shape (n_components_,)
+        Norms of the rows' coordinates along each component.
+    explained_variance_ : array of shape (n_components_,)
+        Mean squared coordinate along each component.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        The same as fractions of the whole.
+    noise_variance_ : float
+        Average of the same over the directions left out.
     certificate_ : Certificate
+        What is certain about the Gram matrix of the rows, with its error bounds.
+    target_met_ : bool
+        Whether the certified error is within ``tol``, and the energy asked for is certain.
     plan_ : str
-    n_samples_seen_ : int
+        One sentence: how the rows are remembered, why, and in how much memory.
     sketch_ : Sketch
+        What remembers the rows.
+    n_samples_seen_ : int
+        Rows learned from.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    StreamingPCA : The same of centered rows.
+    FrequentDirections : The sketch by itself.
+    sklearn.decomposition.TruncatedSVD : For rows that fit in memory.
+
+    Notes
+    -----
+    The rows are remembered by Frequent Directions [1]_, in its robust form [2]_ by default.
+    Nothing is solved until an attribute is read, with the parameters as they are then.
+
+    References
+    ----------
+    .. [1] Ghashami, M., Liberty, E., Phillips, J. M. and Woodruff, D. P. (2016). "Frequent
+       Directions: Simple and Deterministic Matrix Sketching". SIAM Journal on Computing 45(5).
+       doi:10.1137/15M1009718
+    .. [2] Luo, L., Chen, C., Zhang, Z., Li, W.-J. and Zhang, T. (2019). "Robust Frequent
+       Directions with Application in Online Learning". Journal of Machine Learning Research
+       20(45).
 
     Examples
     --------
@@ -98,9 +137,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         self.tol = tol
         self.max_sketch_size = max_sketch_size
 
-    def new_sketch(self, n_features: int) -> Sketch:
-        """Return an empty sketch for rows of ``n_features`` columns, as the parameters ask."""
-        self._check_params()
+    def _sketch_for(self, n_features: int) -> Sketch:
         if isinstance(self.sketch, Sketch):
             inner = self.sketch.fresh()
             if isinstance(inner, Centered):
@@ -209,7 +246,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         """Return factors for the scores, if they are to be scaled."""
         return None
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: RowsLike) -> Any:
         """Return the coordinates of the rows along the components.
 
         Parameters
@@ -230,7 +267,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
             scores = scores * like(scales, scores, precision(scores))
         return cast(scores, precision(rows))
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: RowsLike) -> Any:
         """Return rows with the given coordinates.
 
         Parameters
@@ -241,9 +278,10 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         Returns
         -------
         array of shape (n_samples, n_features)
+            Rows, within the span of the components.
         """
         self._require_fitted()
-        scores = X if on_device(X) else np.asarray(X)
+        scores: Any = X if on_device(X) else np.asarray(X)
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
             raise ValueError(
                 f"got coordinates of shape {scores.shape}, expected (n, {self.n_components_}); "
@@ -255,7 +293,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         offset = self._offset()
         return rows if offset is None else rows + like(offset, rows)
 
-    def reconstruction_error(self, X: Any) -> Array:
+    def reconstruction_error(self, X: RowsLike) -> Array:
         """Return the squared distance of each row from its projection on the components.
 
         Parameters
@@ -266,6 +304,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         Returns
         -------
         array of shape (n_samples,)
+            Squared distances.
         """
         return self._scores_and_rest(host_rows(X))[1]
 
@@ -294,7 +333,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         return preserving_precision(super().__sklearn_tags__())
 
 
-def scores_of(rows: Any, V: Array, offset: Array | None) -> Any:
+def scores_of(rows: Rows, V: Array, offset: Array | None) -> Any:
     """Return the coordinates of rows, wherever they are, along the rows of V.
 
     Dense rows are moved before they are multiplied: far from zero, what a product leaves of their
@@ -309,7 +348,7 @@ def scores_of(rows: Any, V: Array, offset: Array | None) -> Any:
         around = cast(cast(rows, np.float64) - like(offset, rows), precision(rows))
         return times(around, V.T)
     narrow = cast(V, precision(rows)).T
-    scores = np.empty((len(rows), len(V)), precision(rows))
+    scores = np.empty((rows.shape[0], len(V)), precision(rows))
     start = 0
     for tile in dense_tiles(rows, precision(rows)):
         around = (tile - offset).astype(precision(rows), copy=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import like, namespace, to_numpy
 from sksketch.state.rows import pack_rows, unpack_rows
 
@@ -31,7 +32,7 @@ class BatchQueue:
     def __len__(self) -> int:
         return self._n_rows
 
-    def add(self, *arrays: Any) -> None:
+    def add(self, *arrays: Rows) -> None:
         """Let copies of rows wait, behind those that do: their owner may use the memory again."""
         self._parts.append(tuple(map(copied, arrays)))
         self._n_rows += arrays[0].shape[0]
@@ -65,7 +66,7 @@ class BatchQueue:
         return found
 
     @classmethod
-    def of_rows(cls, *arrays: Any) -> BatchQueue:
+    def of_rows(cls, *arrays: Rows) -> BatchQueue:
         """Return one in which these rows wait."""
         waiting = cls()
         waiting.add(*arrays)
@@ -84,7 +85,7 @@ class BatchQueue:
         return waiting
 
 
-def joined_rows(parts: Any) -> Any:
+def joined_rows(parts: Iterable[Any]) -> Any:
     """Return blocks of rows one below the other: sparse if one is, else where the last one is."""
     parts = list(parts)
     if len(parts) == 1:

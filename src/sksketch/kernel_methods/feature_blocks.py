@@ -42,7 +42,7 @@ class FeatureBlocks:
     def _all(self) -> Any:
         return self._make() if self._held is None else self._held
 
-    def times(self, coefficients: Any) -> Any:
+    def times(self, coefficients: Rows) -> Any:
         """Return Phi a."""
         a = like(coefficients, self._X, dtype_name(self._X))
         H = zeros((self._X.shape[0], a.shape[1]), self._X)

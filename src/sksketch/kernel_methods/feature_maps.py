@@ -49,7 +49,7 @@ class FeatureMap(ABC):
         """Return the order of a range of columns, and what they are computed from."""
 
     @abstractmethod
-    def values(self, start: int, stop: int, parameters: Any, X: Rows) -> Any:
+    def values(self, start: int, stop: int, parameters: tuple[Any, ...], X: Rows) -> Any:
         """Return a range of columns for some rows, in that order."""
 
     @abstractmethod
@@ -72,7 +72,7 @@ class FeatureMap(ABC):
     def _long(self, X: Rows) -> bool:
         return self.unit <= 2 and on_device(X)
 
-    def evaluate(self, X: Rows, coefficients: Any) -> Any:
+    def evaluate(self, X: Rows, coefficients: Rows) -> Any:
         """Return sum_j Phi_j(x) coefficients_j for rows x in float64, one column per function.
 
         The coefficients may be fewer than all columns, those of the first ones.
@@ -83,13 +83,13 @@ class FeatureMap(ABC):
             H[rows] += values @ a[columns]
         return H
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Rows) -> Any:
         """Return all columns, scaled so that their products are kernel values."""
         Z = self.columns(X, 0, self.n_columns)
         Z *= self.n_columns**-0.5
         return Z
 
-    def columns(self, X: Any, start: int, stop: int) -> Any:
+    def columns(self, X: Rows, start: int, stop: int) -> Any:
         """Return a range of columns, in their own order."""
         F = zeros((X.shape[0], stop - start), X, dtype_name(X))
         for rows, columns, values in self.blocks(X, start, stop):
@@ -164,7 +164,7 @@ class RandomFeatureMap(FeatureMap):
             self._kept[key] = found
         return found
 
-    def values(self, start: int, stop: int, parameters: Any, X: Rows) -> Any:
+    def values(self, start: int, stop: int, parameters: tuple[Any, ...], X: Rows) -> Any:
         """Return a range of columns for some rows, in their order."""
         return feature_values(self.kernel, self._columns(start, stop), parameters, X)
 
@@ -221,12 +221,12 @@ class NystromMap(FeatureMap):
         order = like(np.arange(start, stop), X)
         return order, (Z, like(self.whitening * self.n_columns**0.5, X, dtype))
 
-    def values(self, start: int, stop: int, parameters: Any, X: Rows) -> Any:
+    def values(self, start: int, stop: int, parameters: tuple[Any, ...], X: Rows) -> Any:
         """Return all columns for some rows."""
         landmarks, whitening = parameters
         return self.kernel(X, landmarks) @ whitening
 
-    def evaluate(self, X: Rows, coefficients: Any) -> Any:
+    def evaluate(self, X: Rows, coefficients: Rows) -> Any:
         """Return sums of the columns, without making all of them."""
         a = to_numpy(coefficients).astype(np.float64)
         Z, _ = self.parameters(0, self.n_columns, X)[1]

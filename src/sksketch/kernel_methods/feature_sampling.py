@@ -40,7 +40,7 @@ class Columns(NamedTuple):
 # the columns that `feature_values` gives
 
 
-def draw(kernel: Kernel, part: Columns, device: Any) -> tuple[Array, tuple[Any, ...]]:
+def draw(kernel: Kernel, part: Columns, device: Rows) -> tuple[Array, tuple[Any, ...]]:
     """Return the order in which the features come, and their random parameters."""
     return _LAWS[kernel.name](kernel, part, device)
 
@@ -54,7 +54,7 @@ def _frequencies(
 ) -> Callable[[Kernel, Columns, Any], tuple[Array, tuple[Any, ...]]]:
     """Return the law of one frequency vector for each pair of columns, or each with a phase."""
 
-    def drawn(kernel: Kernel, part: Columns, device: Any) -> tuple[Array, tuple[Any, ...]]:
+    def drawn(kernel: Kernel, part: Columns, device: Rows) -> tuple[Array, tuple[Any, ...]]:
         order = _in_order(part)
         first, n = part.start, part.n_columns
         if part.pairs:
@@ -68,24 +68,30 @@ def _frequencies(
     return drawn
 
 
-def _normal(_kernel: Kernel, part: Columns, shape: tuple[int, int], first: int, device: Any) -> Any:
+def _normal(
+    _kernel: Kernel, part: Columns, shape: tuple[int, int], first: int, device: Rows
+) -> Any:
     return normals(shape, part.seed, "frequency", first * shape[1], device)
 
 
-def _cauchy(_kernel: Kernel, part: Columns, shape: tuple[int, int], first: int, device: Any) -> Any:
+def _cauchy(
+    _kernel: Kernel, part: Columns, shape: tuple[int, int], first: int, device: Rows
+) -> Any:
     u = uniforms(shape, part.seed, "frequency", first * shape[1], device)
     return namespace(u).tan(math.pi * (u - 0.5))
 
 
 def _double_exponential(
-    _kernel: Kernel, part: Columns, shape: tuple[int, int], first: int, device: Any
+    _kernel: Kernel, part: Columns, shape: tuple[int, int], first: int, device: Rows
 ) -> Any:
     u = uniforms(shape, part.seed, "frequency", first * shape[1], device)
     xp = namespace(u)
     return xp.where(u < 0.5, xp.log(2.0 * u), -xp.log(2.0 * (1.0 - u)))
 
 
-def _student(kernel: Kernel, part: Columns, shape: tuple[int, int], first: int, device: Any) -> Any:
+def _student(
+    kernel: Kernel, part: Columns, shape: tuple[int, int], first: int, device: Rows
+) -> Any:
     """Draw a multivariate t with 2 nu degrees of freedom: one chi-square for each vector."""
     nu = kernel.params["nu"]
     u = uniforms((shape[0],), part.seed, "degrees", first, np.empty(0))
@@ -94,18 +100,18 @@ def _student(kernel: Kernel, part: Columns, shape: tuple[int, int], first: int, 
     return _normal(kernel, part, shape, first, device) * scale[:, None]
 
 
-def _levy(kernel: Kernel, part: Columns, device: Any) -> tuple[Array, tuple[Any, ...]]:
+def _levy(kernel: Kernel, part: Columns, device: Rows) -> tuple[Array, tuple[Any, ...]]:
     z = normals(_shape(part), part.seed, "frequency", part.start * part.n_features, device)
     W = kernel.params["beta"] ** 2 / (2.0 * z**2) / kernel.bandwidth
     return _in_order(part), (W.T,)
 
 
-def _exponential(kernel: Kernel, part: Columns, device: Any) -> tuple[Array, tuple[Any, ...]]:
+def _exponential(kernel: Kernel, part: Columns, device: Rows) -> tuple[Array, tuple[Any, ...]]:
     u = uniforms(_shape(part), part.seed, "frequency", part.start * part.n_features, device)
     return _in_order(part), (-namespace(u).log(u).T / (kernel.params["rate"] * kernel.bandwidth),)
 
 
-def _directions(kernel: Kernel, part: Columns, device: Any) -> tuple[Array, tuple[Any, ...]]:
+def _directions(kernel: Kernel, part: Columns, device: Rows) -> tuple[Array, tuple[Any, ...]]:
     W = normals(_shape(part), part.seed, "frequency", part.start * part.n_features, device)
     return _in_order(part), (W.T / kernel.bandwidth,)
 
@@ -133,7 +139,7 @@ def degree_law(kernel: Kernel) -> tuple[Array, Array]:
     return law, scale
 
 
-def _series(kernel: Kernel, part: Columns, device: Any) -> tuple[Array, tuple[Any, ...]]:
+def _series(kernel: Kernel, part: Columns, device: Rows) -> tuple[Array, tuple[Any, ...]]:
     law, scale = degree_law(kernel)
     u = uniforms((part.n_columns,), part.seed, "degree", part.start, np.empty(0))
     degrees = np.minimum(np.searchsorted(np.cumsum(law), u), len(law) - 1)
@@ -148,7 +154,7 @@ def _series(kernel: Kernel, part: Columns, device: Any) -> tuple[Array, tuple[An
     return order + part.start, (like(scale[degrees], device), *factors)
 
 
-def _hashes(kernel: Kernel, part: Columns, device: Any) -> tuple[Array, tuple[Any, ...]]:
+def _hashes(kernel: Kernel, part: Columns, device: Rows) -> tuple[Array, tuple[Any, ...]]:
     """Draw one count sketch for each factor, of the rows and a column sqrt(coef0)."""
     sketches = []
     n = part.n_features + 1

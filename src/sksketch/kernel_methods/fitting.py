@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Rows
+from sksketch._typing import Rows, RowsLike
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import on_device
 from sksketch.arrays.random import sampled
@@ -17,6 +17,7 @@ from sksketch.arrays.rows import laid_out
 from sksketch.kernel_methods.bandwidth import resolve_bandwidth
 from sksketch.kernel_methods.feature_maps import FeatureMap, NystromMap, RandomFeatureMap
 from sksketch.kernel_methods.kernels import PARAMETERS, Kernel, canonical_name, check_domain
+from sksketch.models.base import Estimator
 from sksketch.models.checks import checked_array, checked_on_device, checked_rows, host_rows
 from sksketch.models.constraints import (
     DICTIONARY,
@@ -58,7 +59,7 @@ KERNEL_CONSTRAINTS: Constraints = {
 }
 
 
-def kernel_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+def kernel_rows(estimator: Estimator, X: RowsLike, *, reset: bool) -> Any:
     """Return checked rows: numpy, CSR, or as they are on their device."""
     # Features of sparse rows are computed on the host.
     rows = checked_rows(estimator, host_rows(X) if is_sparse_on_device(X) else X, reset=reset)
@@ -67,7 +68,7 @@ def kernel_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     return rows
 
 
-def further_rows(X: Rows, name: str) -> Any:
+def further_rows(X: RowsLike, name: str) -> Any:
     """Return checked rows of a view beside the first, of which scikit-learn knows nothing."""
     if on_device(X):
         return checked_on_device(as_column(X))
@@ -83,7 +84,12 @@ def as_column(X: Any) -> Any:
 
 
 def fitted_features(
-    params: Params, X: Any, seed: int, *, bandwidth: Any = None, landmarks: Any = None
+    params: Params,
+    X: Rows,
+    seed: int,
+    *,
+    bandwidth: float | str | None = None,
+    landmarks: RowsLike | None = None,
 ) -> FeatureMap:
     """Return the features that the parameters ask for, fitted to rows ``X``.
 
@@ -95,9 +101,9 @@ def fitted_features(
         Checked ones.
     seed : int
         Of the features, and of the sample that measures the bandwidth.
-    bandwidth : float or str, optional
+    bandwidth : float or str, default=None
         In place of that of the parameters.
-    landmarks : int or rows, optional
+    landmarks : int or rows, default=None
         Number of random rows, or rows, to compare with; None takes random features.
 
     Returns
@@ -123,10 +129,11 @@ def fitted_features(
     )
 
 
-def chosen_landmarks(landmarks: Rows, X: Rows, seed: int) -> Any:
+def chosen_landmarks(landmarks: object, X: Rows, seed: int) -> Any:
     """Return landmarks as given, or that number of random rows."""
     if not isinstance(landmarks, Integral):
-        rows = landmarks if sp.issparse(landmarks) else np.asarray(landmarks, dtype=np.float64)
+        given: Any = landmarks
+        rows = given if sp.issparse(given) else np.asarray(given, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != X.shape[1]:
             raise ValueError(
                 f"landmarks have the shape {rows.shape}, expected rows of {X.shape[1]} features"

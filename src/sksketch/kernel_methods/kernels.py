@@ -45,7 +45,7 @@ class Kernel:
         "arc-cosine" of ``order`` 0, 1 or 2.
     bandwidth : float
         Rows are divided by it.
-    params : mapping, optional
+    params : mapping, default=None
         Values for the parameters named above.
 
     Examples
@@ -181,7 +181,7 @@ def _matern(X: Rows, Y: Rows, nu: float) -> Any:
     return like(np.where(z == 0.0, 1.0, values), X, dtype_name(X))
 
 
-def _dot_product(X: Rows, Y: Rows, coefficients: list[float], radius: Any) -> Any:
+def _dot_product(X: Rows, Y: Rows, coefficients: list[float], radius: float | None) -> Any:
     product, total = _products(X, Y), 0.0
     for a in reversed(coefficients):
         total = total * product + a

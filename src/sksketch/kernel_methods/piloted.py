@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import to_numpy
 from sksketch.exceptions import NotMergeableError
 from sksketch.kernel_methods.batching import BatchQueue
@@ -17,6 +17,10 @@ from sksketch.state.persistence import State
 Views: TypeAlias = tuple[Any, ...]
 
 EMBEDDED_ROWS = 400
+CHOSEN = (
+    "the features of this one are chosen, and those of dask's rows would be others; call fit, or "
+    "give blocks in memory"
+)
 NOT_YET = "both must have seen {} rows or called fit to be merged"
 
 
@@ -44,7 +48,7 @@ class PilotedLearner:
         Rows that the choice is made by.
     seed : int
         Of features and samples.
-    chosen : Planned, optional
+    chosen : Planned, default=None
         The solver, where it has been chosen already.
     n_rows : int, default=0
         Rows that it has learned from.
@@ -142,7 +146,78 @@ class PilotedLearner:
         return learner
 
 
-def embedding_of(*scores: Any) -> tuple[Array, ...]:
+class WithPilot(Protocol):
+    """A fitted estimator with a learner, and how it solves for fewer rows than a pilot has."""
+
+    pilot_rows: int
+    embedding_sample_: tuple[Array, ...]
+    _learner: PilotedLearner
+
+    def _require_fitted(self) -> None: ...
+
+    def _once(self, name: str, compute: Callable[[], Any]) -> Any: ...
+
+    def _solved(self, views: Views) -> Planned: ...
+
+    def _embedded(self, views: Views) -> Views: ...
+
+
+Estimator = TypeVar("Estimator", bound=WithPilot)
+
+
+# Methods of such estimators: they take them into their classes by name.
+
+
+def found_by(self: WithPilot) -> Found:
+    """Return what the solver has found, computed once after each update."""
+    self._require_fitted()
+    found: Found = self._once("found", lambda: self._learner.found(self._solved))
+    return found
+
+
+def n_samples_seen_(self: WithPilot) -> int:
+    """Rows, or pairs of rows, learned from."""
+    return int(self._once("n_samples_seen_", lambda: self._learner.n_rows))
+
+
+def solver_(self: WithPilot) -> str:
+    """Name of the solver used."""
+    return found_by(self).solver
+
+
+def plan_(self: WithPilot) -> str:
+    """One sentence: the solver that was chosen, and why."""
+    return found_by(self).plan
+
+
+def keep_embedding(self: Estimator, *views: Rows) -> Estimator:
+    """Keep the components of some rows, for the pictures of a report.
+
+    `fit` does so by itself; after a stream the rows have gone.
+
+    Parameters
+    ----------
+    *views : array-like or sparse matrix of shape (n_samples, n_features)
+        Rows of each view; the first 400 are taken.
+
+    Returns
+    -------
+    self
+        This estimator.
+    """
+    scores = self._embedded(tuple(view[:EMBEDDED_ROWS] for view in views))
+    self.embedding_sample_ = embedding_of(*scores)
+    return self
+
+
+def absorb(self: Estimator, other: Estimator) -> None:
+    """Add what another one has learned from other rows."""
+    if not hasattr(self, "_learner"):
+        raise NotMergeableError(NOT_YET.format(self.pilot_rows))
+    self._learner.merge(other._learner)
+
+
+def embedding_of(*scores: Rows) -> tuple[Array, ...]:
     """Return components of some rows as a report keeps them, in single precision."""
     return tuple(to_numpy(part).astype(np.float32) for part in scores)
 

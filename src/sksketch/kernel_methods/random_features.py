@@ -7,7 +7,7 @@ from typing import Any, Self
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from sksketch._typing import Rows
+from sksketch._typing import RowsLike, Seed
 from sksketch.kernel_methods.feature_maps import load_features
 from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, fitted_features, kernel_rows
 from sksketch.models.base import Estimator, or_as_before
@@ -25,39 +25,68 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
 
     Parameters
     ----------
-    kernel : str
-        "gaussian", "laplacian", "cauchy", "matern", "dot-product", "polynomial",
-        "exponential-semigroup", "reciprocal-semigroup" or "arc-cosine".
-    n_random_features : int
+    kernel : {"gaussian", "laplacian", "cauchy", "matern", "dot-product", "polynomial", \
+            "exponential-semigroup", "reciprocal-semigroup", "arc-cosine"}, default="gaussian"
+        The kernel.
+    n_random_features : int, default=1024
         Columns to make.
-    bandwidth : float or "median"
+    bandwidth : float or "median", default="median"
         Rows are divided by it. "median" is the median distance between rows for the first
         four kernels, in their norm, and 1 for the others.
-    kernel_params : dict, optional
-        "nu" of "matern" (1.5), "coefficients" of "dot-product" (1/n!), "degree" (3) and
-        "coef0" (1) of "polynomial", "beta" and "rate" (1) of the semigroup kernels, "order" of
-        "arc-cosine" (1).
-    landmarks : int or array of shape (n_landmarks, n_features), optional
+    kernel_params : dict, default=None
+        Parameters of the kernel: "nu" of "matern" (1.5), "coefficients" of "dot-product" (1/n!),
+        "degree" (3) and "coef0" (1) of "polynomial", "beta" and "rate" (1) of the semigroup
+        kernels, "order" of "arc-cosine" (1).
+    landmarks : int or array of shape (n_landmarks, n_features), default=None
         Nystrom features of these rows, or of that many random ones, instead of random features.
         They are better where the kernel's spectrum falls fast; ``n_random_features`` is not
         used then.
-    pairs : bool
+    pairs : bool, default=True
         Whether each frequency makes a cosine and a sine, which has less error; otherwise each
         makes one cosine with a random phase. For the first four kernels.
-    feature_batch : int
+    feature_batch : int, default=1024
         Features of the polynomial kernel that are drawn at a time.
-    cache_features : bool
+    cache_features : bool, default=False
         Whether to keep the frequencies, ``n_random_features * n_features`` numbers, for faster
         calls of ``transform`` on few rows.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=0
         Seed of the features and of the rows sampled for bandwidth and landmarks.
 
     Attributes
     ----------
     bandwidth_ : float
         The bandwidth used.
+    features_ : FeatureMap
+        The features.
     n_features_out_ : int
         Columns made; fewer than landmarks if these are linearly dependent.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    StreamingKernelPCA : Components of the features, found in one pass.
+    StreamingSpectralClustering : Clusters of rows by their features.
+    sklearn.kernel_approximation.RBFSampler : Random features of the Gaussian kernel.
+    sklearn.kernel_approximation.Nystroem : Features of landmarks.
+
+    Notes
+    -----
+    The features are those of [1]_, table 1, with corrections. In print, the normalization of the
+    Gaussian density lacks parentheses; the density of the Cauchy kernel's frequencies has mass
+    2^d; the exponent of the Matern density must be -(nu + d/2) and its frequencies are angular;
+    the degrees of the dot-product kernel have a law only for p = 2, and here follow
+    a_n R^(2n), with R the largest length of a row seen by ``fit``; the exponent of the Levy
+    density lacks a square on beta; the arc-cosine feature is one degree too high and lacks a
+    factor sqrt(2). Features of the dot-product, polynomial and arc-cosine kernels are not
+    bounded: scale the rows.
+
+    References
+    ----------
+    .. [1] Xie, B., Liang, Y. and Song, L. (2015). "Scale Up Nonlinear Component Analysis with
+       Doubly Stochastic Gradients". NeurIPS.
 
     Examples
     --------
@@ -67,17 +96,6 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
     >>> distances = ((X[:, None] - X) ** 2).sum(axis=2)
     >>> bool(abs(Z @ Z.T - np.exp(-distances / 8)).max() < 0.05)
     True
-
-    Notes
-    -----
-    Xie, Liang and Song (2015), table 1, with corrections. In print, the normalization of the
-    Gaussian density lacks parentheses; the density of the Cauchy kernel's frequencies has mass
-    2^d; the exponent of the Matern density must be -(nu + d/2) and its frequencies are angular;
-    the degrees of the dot-product kernel have a law only for p = 2, and here follow
-    a_n R^(2n), with R the largest length of a row seen by ``fit``; the exponent of the Levy
-    density lacks a square on beta; the arc-cosine feature is one degree too high and lacks a
-    factor sqrt(2). Features of the dot-product, polynomial and arc-cosine kernels are not
-    bounded: scale the rows.
     """
 
     kind = "random-features-transformer"
@@ -95,11 +113,11 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         *,
         bandwidth: float | str = "median",
         kernel_params: dict[str, Any] | None = None,
-        landmarks: Rows | None = None,
+        landmarks: RowsLike | None = None,
         pairs: bool = True,
         feature_batch: int = 1024,
         cache_features: bool = False,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.kernel = kernel
         self.n_random_features = n_random_features
@@ -111,7 +129,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         self.cache_features = cache_features
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Take the number of columns from rows, and bandwidth and landmarks where asked for.
 
         Parameters
@@ -124,6 +142,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         Returns
         -------
         self
+            This estimator.
         """
         self._check_params()
         with or_as_before(self):
@@ -132,33 +151,38 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
             self.features_ = fitted_features(params, rows, seed, landmarks=self.landmarks)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Fit to the first block of rows, and only check the later ones.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
         y : ignored
+            Present for scikit-learn's pipelines.
 
         Returns
         -------
         self
+            This estimator.
         """
         if not hasattr(self, "features_"):
             return self.fit(X)
         kernel_rows(self, X, reset=False)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: RowsLike) -> Any:
         """Return the features of rows, in their precision and on their device.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         array of shape (n_samples, n_features_out_)
+            Features.
         """
         self._require_fitted()
         rows = kernel_rows(self, X, reset=False)

@@ -46,7 +46,7 @@ class Estimator(BaseEstimator, ABC):
     feature_names_in_: Array
     _answers: dict[str, Any]
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         put_doors(cls)
         super().__init_subclass__(**options)
 
@@ -83,6 +83,7 @@ class Estimator(BaseEstimator, ABC):
         Returns
         -------
         self
+            This estimator.
         """
         scikit_learn.set_callbacks(self, *callbacks)
         return self
@@ -118,9 +119,12 @@ class Estimator(BaseEstimator, ABC):
 
         Returns
         -------
-        estimator
-            With a fixed seed, which all parts share.
+        Estimator
+            The template, with a fixed seed, which all parts share.
         """
+        return self._template()
+
+    def _template(self) -> Self:
         raise NotMergeableError(
             f"{type(self).__name__} cannot learn parts of the rows apart; use fit_stream, which "
             "takes one part after the other"
@@ -138,8 +142,12 @@ class Estimator(BaseEstimator, ABC):
 
         Returns
         -------
-        estimator
+        Estimator
+            The copy, not fitted.
         """
+        return self._part(index, n_shards)
+
+    def _part(self, index: int, n_shards: int) -> Self:
         return self.shard_template()
 
     def compact(self) -> None:
@@ -156,6 +164,7 @@ class Estimator(BaseEstimator, ABC):
         Returns
         -------
         self
+            This estimator.
         """
         self._check_alike(other)
         with or_as_before(self):
@@ -198,7 +207,7 @@ class Estimator(BaseEstimator, ABC):
 
         Parameters
         ----------
-        path : path
+        path : str or path-like
             Where to; a file that is there is replaced.
         """
         write_state(self.state(), path)
@@ -209,6 +218,7 @@ class Estimator(BaseEstimator, ABC):
         Returns
         -------
         State
+            Plain data, which `from_state` takes.
         """
         if not hasattr(self, self._fitted):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
@@ -229,7 +239,8 @@ class Estimator(BaseEstimator, ABC):
 
         Returns
         -------
-        estimator
+        Estimator
+            The estimator, fitted.
         """
         state.require(cls.version)
         estimator = cls(**parameters_of(state))

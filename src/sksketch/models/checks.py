@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Rows
+from sksketch._typing import Rows, RowsLike
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import finite, on_device, to_numpy
 from sksketch.arrays.rows import as_rows, laid_out, without_traps
@@ -17,7 +18,7 @@ from sksketch.exceptions import NotMergeableError
 from sksketch.sketches import Sketch
 
 
-def checked_rows(estimator: Any, X: Rows, *, reset: bool, all_finite: bool = True) -> Any:
+def checked_rows(estimator: BaseEstimator, X: Any, *, reset: bool, all_finite: bool = True) -> Any:
     """Return rows as numpy, CSR, or as they are on their device; note their columns.
 
     They are laid out unless it is left to a sketch to look at them, which does so tile by tile.
@@ -46,7 +47,7 @@ def checked_rows(estimator: Any, X: Rows, *, reset: bool, all_finite: bool = Tru
     return rows
 
 
-def is_plain(estimator: Any, X: Rows) -> bool:
+def is_plain(estimator: object, X: Any) -> bool:
     """Return whether `validate_data` would only look at X, but for values that are not finite.
 
     It takes about a millisecond to find that out, as long as it takes to learn from many rows.
@@ -61,7 +62,7 @@ def is_plain(estimator: Any, X: Rows) -> bool:
     )
 
 
-def are_plain(estimator: Any, X: Rows, y: Rows) -> bool:
+def are_plain(estimator: object, X: Any, y: Any) -> bool:
     """Say the same of rows and one target for each."""
     return is_plain(estimator, X) and type(y) is np.ndarray and y.shape == X.shape[:1]
 
@@ -86,7 +87,7 @@ def checked_array(X: Rows, name: str) -> Any:
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name)
 
 
-def host_rows(X: Any) -> Any:
+def host_rows(X: RowsLike | None) -> Any:
     """Return rows of a device in numpy or scipy, for what is done on the host; refuse traps."""
     if is_sparse_on_device(X):
         return as_rows(X).on_host()

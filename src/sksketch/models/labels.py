@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.special
 from sklearn.utils.class_weight import compute_class_weight
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike
 
 
 class Scored(Protocol):
@@ -17,7 +18,25 @@ class Scored(Protocol):
 
     classes_: Array
 
-    def _scores(self, X: Any) -> Array: ...
+    def _scores(self, X: RowsLike) -> Array: ...
+
+
+class WithLoss(Protocol):
+    """A classifier that learns with a loss."""
+
+    loss: str
+
+
+def has_probabilities(*losses: str) -> Callable[[WithLoss], bool]:
+    """Return a check that the scores of a classifier are logarithms of odds."""
+
+    def check(classifier: WithLoss) -> bool:
+        if classifier.loss in losses:
+            return True
+        allowed = " or ".join(map(repr, losses))
+        raise AttributeError(f"probabilities need loss={allowed}, not {classifier.loss!r}")
+
+    return check
 
 
 # Methods of linear classifiers: they take them into their classes by name.
@@ -34,6 +53,7 @@ def decision_function(self: Scored, X: Rows) -> Array:
     Returns
     -------
     array of shape (n_samples,) or (n_samples, n_classes)
+        Scores.
     """
     scores = self._scores(X)
     return scores[:, 0] if scores.shape[1] == 1 else scores
@@ -50,6 +70,7 @@ def predict(self: Scored, X: Rows) -> Array:
     Returns
     -------
     array of shape (n_samples,)
+        Labels.
     """
     scores = self._scores(X)
     return predicted(self.classes_, scores)
@@ -67,7 +88,9 @@ def predicted(classes: Array, scores: Array) -> Array:
     return np.asarray(classes[np.argmax(scores, axis=1)])
 
 
-def weights_by_class(class_weight: Any, classes: Array, y: Rows) -> Array | float:
+def weights_by_class(
+    class_weight: dict[Any, float] | str | None, classes: Array, y: Rows
+) -> Array | float:
     """Return the weight that its label gives to each row."""
     if class_weight is None:
         return 1.0

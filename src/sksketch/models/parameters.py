@@ -8,7 +8,7 @@ name: a tuple, a dictionary (its keys may be numbers), rows (arrays of the state
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -89,11 +89,11 @@ def _sketch(state: State, name: str, _: object) -> Sketch:
     return load_sketch(state.inner(f"param_{name}"))
 
 
-def _pairs(state: State, name: str, content: Any) -> dict[Any, Any]:
+def _pairs(state: State, name: str, content: Iterable[Any]) -> dict[Any, Any]:
     return {_decoded(state, name, k): _decoded(state, name, part) for k, part in content}
 
 
-def _tuple(state: State, name: str, content: Any) -> tuple[Any, ...]:
+def _tuple(state: State, name: str, content: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(_decoded(state, name, part) for part in content)
 
 

@@ -29,24 +29,26 @@ def set_runner(fit: Callable[..., Any], answer: Callable[[Any, str, Any], Any]) 
     _runners["dask"] = Runner(fit, answer)
 
 
-def is_dask(X: Any) -> bool:
+def is_dask(X: object) -> bool:
     """Tell dask's arrays, frames and lists of Delayed from rows in memory."""
     if isinstance(X, list | tuple) and len(X):
         return all(module_of(part) == "dask.delayed" for part in X)
     return module_of(X).partition(".")[0] in PACKAGES
 
 
-def module_of(value: Any) -> str:
+def module_of(value: object) -> str:
     """Return the module that defines the type of a value."""
     return type(value).__module__
 
 
-def fit_dask(estimator: Estimator, X: Any, y: Any = None, sample_weight: Any = None) -> Estimator:
+def fit_dask(
+    estimator: Estimator, X: object, y: object = None, sample_weight: object = None
+) -> Estimator:
     """Learn from a collection of dask where its rows lie."""
     fitted: Estimator = _runners["dask"].fit(estimator, X, y, sample_weight)
     return fitted
 
 
-def lazily(estimator: Any, method: str, X: Any) -> Any:
+def lazily(estimator: object, method: str, X: object) -> Any:
     """Return what a method would give for a dask collection, to be computed when needed."""
     return _runners["dask"].answer(estimator, method, X)

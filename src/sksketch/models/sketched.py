@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sksketch._typing import Rows
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.checks import check_ageless, checked_rows
 from sksketch.models.runner import fit_dask, is_dask
@@ -26,7 +26,6 @@ class SketchEstimator(Estimator):
     # Number of this part and of all parts, while parts of a table are learned apart.
     _shard: tuple[int, int] | None = None
 
-    @abstractmethod
     def new_sketch(self, n_features: int) -> Sketch:
         """Return an empty sketch for rows of ``n_features`` columns, as the parameters ask.
 
@@ -38,9 +37,18 @@ class SketchEstimator(Estimator):
         Returns
         -------
         Sketch
+            The sketch, without rows.
         """
+        self._check_params()
+        return self._sketch_for(n_features)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @abstractmethod
+    def _sketch_for(self, n_features: int) -> Sketch:
+        """Return an empty sketch, as the parameters ask, which make sense."""
+
+    def fit(
+        self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None
+    ) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
 
         Parameters
@@ -49,12 +57,13 @@ class SketchEstimator(Estimator):
             Rows; those of dask are learned where they lie, see `fit_dask`.
         y : ignored
             Present for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
         self
+            This estimator.
         """
         if is_dask(X):
             return fit_dask(self, X, y, sample_weight)
@@ -67,7 +76,9 @@ class SketchEstimator(Estimator):
                 self._update(self.new_sketch(rows.shape[1]), rows, targets, sample_weight)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None
+    ) -> Self:
         """Learn from one more block of rows, of any size.
 
         Parameters
@@ -76,12 +87,13 @@ class SketchEstimator(Estimator):
             Rows.
         y : ignored
             Present for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
         self
+            This estimator.
         """
         first = not hasattr(self, "sketch_")
         if is_dask(X):
@@ -99,16 +111,16 @@ class SketchEstimator(Estimator):
         sketch = self.new_sketch(n_features)
         return sketch if self._shard is None else sketch.for_shard(*self._shard)
 
-    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+    def _checked(self, X: RowsLike, y: RowsLike | None, reset: bool) -> tuple[Any, Any]:
         """Return rows and, where they are used, targets, as arrays."""
         # The sketch checks for NaN and infinity itself, in the pass that it needs anyway.
         return checked_rows(self, self._placed(X), reset=reset, all_finite=False), None
 
-    def _placed(self, X: Rows) -> Any:
+    def _placed(self, X: RowsLike) -> Any:
         """Return rows where they are to be worked on: where they are."""
         return X
 
-    def _rows(self, X: Any) -> Any:
+    def _rows(self, X: RowsLike) -> Any:
         """Return rows for a fitted model, checked in full."""
         self._require_fitted()
         return checked_rows(self, self._placed(X), reset=False)
@@ -116,7 +128,9 @@ class SketchEstimator(Estimator):
     def _check_enough(self, rows: Rows) -> None:
         """Refuse rows that ``fit`` cannot learn from at all."""
 
-    def _update(self, sketch: Sketch, rows: Any, targets: Any, sample_weight: Any) -> None:
+    def _update(
+        self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
+    ) -> None:
         sketch.update(rows, weights=sample_weight)
         self.sketch_ = sketch
         self._answers = {}
@@ -128,12 +142,13 @@ class SketchEstimator(Estimator):
         ----------
         sketch : Sketch
             One that `new_sketch` might have given, with rows; it is copied.
-        feature_names : sequence of str, optional
+        feature_names : sequence of str, default=None
             Names of its columns.
 
         Returns
         -------
-        estimator
+        SketchEstimator
+            The copy, fitted.
         """
         twin = type(self)(**self.get_params(deep=False))
         assert sketch.n_features is not None
@@ -143,16 +158,14 @@ class SketchEstimator(Estimator):
 
     # Parts of the rows
 
-    def shard_template(self) -> Self:
-        """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""
+    def _template(self) -> Self:
         params = self.get_params(deep=False)
         for value in params.values():
             if isinstance(value, Sketch):
                 check_ageless(value)
         return type(self)(**params)
 
-    def for_shard(self, index: int, n_shards: int) -> Self:
-        """Return a copy of this template for one of ``n_shards`` parts of the rows."""
+    def _part(self, index: int, n_shards: int) -> Self:
         twin = type(self)(**self.get_params(deep=False))
         twin._shard = (index, n_shards)
         return twin

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.rows import without_traps
 from sksketch.models.checks import are_plain
 from sksketch.online.learner import LARGEST
 
 FEW = 64
+# Labels that come in pairs, so that the first of them lets expect the other.
+PAIRS: tuple[tuple[object, object], ...] = ((False, True), (0, 1), (-1, 1))
 
 
 def check_together(p: dict[str, Any]) -> None:
@@ -37,7 +39,7 @@ def check_together(p: dict[str, Any]) -> None:
         )
 
 
-def checked_weights(weights: Any, n_rows: int) -> Array:
+def checked_weights(weights: RowsLike | None, n_rows: int) -> Array:
     """Return one weight for each row; unlike scikit-learn's check, a block may have none."""
     if weights is None:
         return np.ones(n_rows)
@@ -66,7 +68,7 @@ def check_size(X: Rows) -> float:
     return largest
 
 
-def need_no_check(estimator: Any, X: Any, y: Any) -> bool:
+def need_no_check(estimator: object, X: Any, y: Any) -> bool:
     """Return whether rows and targets are such that only `check_size` could refuse them."""
     return (
         are_plain(estimator, X, y)
@@ -90,7 +92,52 @@ def largest_of(X: Any) -> float:
     return math.nan if math.isnan(sum(few)) else max(map(abs, few), default=0.0)
 
 
-def given_classes(classes: Any) -> Array:
+def check_classes(classes: RowsLike, known: Array) -> None:
+    """Refuse other labels than those that learning began with."""
+    found = np.unique(np.asarray(classes))
+    if not np.array_equal(known, found):
+        raise ValueError(
+            f"classes are {found.tolist()}, but learning began with {known.tolist()}; give the same"
+        )
+
+
+def first_labels(y: object) -> tuple[Array, int | None]:
+    """Return the labels to begin with, and the place of the one that is only expected, if any.
+
+    >>> first_labels(1)
+    (array([0, 1]), 0)
+    >>> first_labels("ham")
+    (array(['ham'], dtype='<U3'), None)
+    """
+    pairs = (p for p in PAIRS if any(y == label and type(y) is type(label) for label in p))
+    labels = next(pairs, (y,))
+    # Another label may come in its place.
+    return np.array(labels), 1 - labels.index(y) if len(labels) == 2 else None
+
+
+def refuse_label(label: object, classes: Array) -> NoReturn:
+    """Refuse a label that was not named."""
+    raise ValueError(
+        f"the label {label!r} is not one of {classes.tolist()}; name all labels as classes at the "
+        "first partial_fit"
+    )
+
+
+def signs(classes: Array, y: RowsLike) -> Array:
+    """Return 1 and -1: for the second of two labels, or for each of several.
+
+    >>> signs(np.array(["ham", "spam"]), ["spam", "ham"])
+    array([[ 1.],
+           [-1.]])
+    """
+    positive = classes if len(classes) > 2 else classes[1:2]
+    labels = np.asarray(y)
+    columns = np.full((len(labels), max(len(positive), 1)), -1.0)
+    columns[:, : len(positive)][labels[:, None] == positive] = 1.0
+    return columns
+
+
+def given_classes(classes: RowsLike | None) -> Array:
     """Return the labels that will come, in order."""
     if classes is None:
         raise ValueError("classes must be given at the first call of partial_fit")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -81,7 +82,7 @@ def loss_meta(loss: Loss) -> dict[str, Any]:
     return {"loss": loss.name, "limit": loss.limit, "grows": loss.grows, "knee": loss.knee}
 
 
-def loss_of(meta: Any) -> Loss:
+def loss_of(meta: Mapping[str, Any]) -> Loss:
     """Return the loss that `loss_meta` described."""
     return Loss(meta["loss"], meta["limit"], meta["grows"], meta["knee"])
 

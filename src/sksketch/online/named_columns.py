@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from sksketch._typing import Array
@@ -49,7 +50,7 @@ class NamedColumns:
         columns._most_names = len(columns._columns) + 1
         return columns
 
-    def __contains__(self, name: Any) -> bool:
+    def __contains__(self, name: object) -> bool:
         """Return whether a name has a column of its own."""
         return str(name) in self._columns
 
@@ -114,7 +115,7 @@ class NamedColumns:
         return columns
 
 
-def row_of_numbers(x: Any, width: int | None) -> Array:
+def row_of_numbers(x: npt.ArrayLike, width: int | None) -> Array:
     """Return one checked row from a sequence of numbers, of ``width`` columns where known.
 
     >>> row_of_numbers([1, 2], width=2)

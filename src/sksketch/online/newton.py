@@ -44,7 +44,7 @@ class SketchedNewton(OnlineLearner):
         m of the paper: m - 1 rows survive a shrink.
     buffer_rows : int
         Rows of the buffer, more than m - 1.
-    first_rows : int, optional
+    first_rows : int, default=None
         Rows of the buffer at first; the room for new ones doubles with every shrink up to
         ``buffer_rows``. Early shrinks give the ridge its size before much is learned under one
         that is too small, later ones are worth their cost only now and then.

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from sksketch._typing import Array, Rows, RowsLike
+from sksketch._typing import Array, OneRow, Rows, RowsLike
 from sksketch.models import labels
 from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
-from sksketch.models.labels import (
-    labels_of,
-    labels_text,
-    one_against_rest,
-    predicted,
-    weights_by_class,
-)
-from sksketch.online.checks import given_classes
+from sksketch.online.checks import check_classes, first_labels, given_classes, refuse_label, signs
 from sksketch.online.losses import CLASSIFICATION
 from sksketch.online.online_estimator import OnlineEstimator
 from sksketch.state.guard import reads
 from sksketch.state.persistence import State
-
-# Labels that come in pairs, so that the first of them lets expect the other.
-PAIRS: tuple[tuple[Any, Any], ...] = ((False, True), (0, 1), (-1, 1))
-
-
-def _has_probabilities(estimator: Any) -> bool:
-    if estimator.loss != "logistic":
-        raise AttributeError(f"probabilities need loss='logistic', not {estimator.loss!r}")
-    return True
 
 
 class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
@@ -43,44 +27,43 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
 
     Parameters
     ----------
-    method : str
-        ``"rfd"`` keeps the curvature by Robust Frequent Directions. ``"fd"``, ``"pfd"``, ``"rp"``
-        and ``"oja"`` are other sketches, ``"full"`` the whole curvature (for few columns),
-        ``"adagrad"`` its diagonal, ``"ogd"`` none.
-    sketch_size : int
-        m of the paper, at least 2: the sketch keeps m - 1 directions.
-    loss : str
-        ``"squared"``, ``"logistic"`` or ``"hinge"`` of labels -1 and 1.
-    C : float
+    method : {"rfd", "fd", "pfd", "rp", "oja", "full", "adagrad", "ogd"}, default="rfd"
+        "rfd" keeps the curvature by Robust Frequent Directions. "fd", "pfd", "rp" and "oja" are
+        other sketches, "full" the whole curvature (for few columns), "adagrad" its diagonal, "ogd"
+        none.
+    sketch_size : int, default=20
+        The m of the paper, at least 2: the sketch keeps m - 1 directions.
+    loss : {"squared", "logistic", "hinge"}, default="squared"
+        Loss of labels -1 and 1.
+    C : float, default=1.0
         Predictions are projected to ``[-C, C]`` while learning.
-    initial_ridge : float or "auto"
-        Curvature in all directions at the start. ``"auto"`` takes the squared length of the first
-        row that is added. 0 is the paper's RFD0, for ``"rfd"`` only.
-    fit_intercept : bool
+    initial_ridge : float or "auto", default="auto"
+        Curvature in all directions at the start. "auto" takes the squared length of the first
+        row that is added. 0 is the paper's RFD0, for "rfd" only.
+    fit_intercept : bool, default=True
         Whether to add a column of ones.
-    n_passes : int
-        Times that `fit` goes over the rows.
-    class_weight : dict, "balanced" or None
-        Weight of each label; ``"balanced"`` only for `fit`.
-    null_projection : str
-        ``"range"``, ``"exact"``, ``"printed"`` or ``"clip"``: how to project while there is no
-        ridge, see `online.unridged_newton`.
-    fraction : float
-        Of the directions, how many ``"pfd"`` cuts.
-    buffer_rows : int, optional
+    n_passes : int, default=1
+        Times that `fit` reads the rows.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each label; "balanced" only for `fit`.
+    null_projection : {"range", "exact", "printed", "clip"}, default="range"
+        How to project while there is no ridge, see `online.unridged_newton`.
+    fraction : float, default=0.2
+        Of the directions, how many "pfd" cuts.
+    buffer_rows : int, default=None
         Rows between shrinks and kept ones together. By default the first shrink comes when
         there are ``sketch_size`` rows, and the room doubles until there are three times as many;
         with ``initial_ridge=0`` there are always twice as many.
-    hash_size : int, optional
+    hash_size : int, default=None
         For rows with names, see `learn_one`: None gives each name a column as it comes, and lets
         those after the first 2^18 share 2^16 columns by their hash, so that memory has an end; a
         number hashes all names to that many columns.
-    random_state : int
-        Seed of ``"rp"`` and ``"oja"``.
+    random_state : int, default=0
+        Seed of "rp" and "oja".
 
     Attributes
     ----------
-    classes_ : array
+    classes_ : array of shape (n_classes,)
         Labels.
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
         Weights.
@@ -89,10 +72,33 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
     online_error_ : float
         Part of the rows that were predicted wrong before they were learned from.
     cumulative_loss_ : float
-        Sum of the losses of those predictions, each clipped to ``[-C, C]`` first, and of all
-        classes.
+        Sum of the losses of those predictions, clipped to ``[-C, C]`` first, over all classes.
+    learners_ : list of OnlineLearner
+        One learner, or one for each of several classes.
     n_samples_seen_ : int
         Rows learned from.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    OnlineNewtonRegressor : The same for targets that are numbers.
+    ReducedClassifier : Learns from all rows at once, on few coordinates.
+    sklearn.linear_model.SGDClassifier : First-order steps, with a learning rate.
+
+    Notes
+    -----
+    A block of rows gives exactly what its rows give one by one. Several classes have a learner
+    each, against the rest. `merge` is refused: every step depends on all rows before.
+    `sksketch.online.reference.learn` is the same algorithm in plain numpy, to read beside [1]_.
+
+    References
+    ----------
+    .. [1] Luo, L., Chen, C., Zhang, Z., Li, W.-J. and Zhang, T. (2019). "Robust Frequent
+       Directions with Application in Online Learning". Journal of Machine Learning Research
+       20(45).
 
     Examples
     --------
@@ -102,18 +108,6 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
     >>> model = OnlineNewtonClassifier(sketch_size=4).fit(X, y)
     >>> model.online_error_ < 0.1, model.predict(X[:3]).tolist() == y[:3].tolist()
     (True, True)
-
-    Notes
-    -----
-    A block of rows gives exactly what its rows give one by one. Several classes have a learner
-    each, against the rest. `merge` is refused: every step depends on all rows before.
-    `sksketch.online.reference.learn` is the same algorithm in plain numpy, to read beside the
-    paper [1]_.
-
-    References
-    ----------
-    .. [1] Luo et al. (2019), Robust Frequent Directions with Application in Online Learning,
-       JMLR 20(45).
     """
 
     kind = "online-newton-classifier"
@@ -132,7 +126,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         initial_ridge: float | str = "auto",
         fit_intercept: bool = True,
         n_passes: int = 1,
-        class_weight: Any = None,
+        class_weight: dict[Any, float] | str | None = None,
         null_projection: str = "range",
         fraction: float = 0.2,
         buffer_rows: int | None = None,
@@ -153,7 +147,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         self.hash_size = hash_size
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None = None) -> Self:
         """Learn from all rows, forgetting what was learned before.
 
         Parameters
@@ -162,17 +156,22 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
             Rows.
         y : array-like of shape (n_samples,)
             Labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row's loss; rows of weight zero are left out.
 
         Returns
         -------
         self
+            This estimator.
         """
         return self._fit(X, y, sample_weight)
 
     def partial_fit(
-        self, X: RowsLike, y: RowsLike, classes: Any = None, sample_weight: RowsLike | None = None
+        self,
+        X: RowsLike,
+        y: RowsLike,
+        classes: RowsLike | None = None,
+        sample_weight: RowsLike | None = None,
     ) -> Self:
         """Learn from more rows.
 
@@ -182,61 +181,87 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
             Rows.
         y : array-like of shape (n_samples,)
             Labels.
-        classes : array-like, optional
+        classes : array-like of shape (n_classes,), default=None
             All labels that will ever come; needed at the first call.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row's loss.
 
         Returns
         -------
         self
+            This estimator.
         """
         self.partial_fit_predict(X, y, classes, sample_weight)
         return self
 
     def partial_fit_predict(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+        self,
+        X: RowsLike,
+        y: RowsLike,
+        classes: RowsLike | None = None,
+        sample_weight: RowsLike | None = None,
     ) -> Array:
         """Learn from more rows; return the label of each as predicted before it was learned from.
 
         Parameters
         ----------
-        X, y, classes, sample_weight
-            As for `partial_fit`.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will ever come; needed at the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row's loss.
 
         Returns
         -------
         array of shape (n_samples,)
+            Labels.
         """
         first = not hasattr(self, "learners_")
         self._refuse_balanced()
         with self._or_as_before():
             if first or not hasattr(self, "classes_"):
                 self.classes_ = given_classes(classes)
-            elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
-                raise ValueError(
-                    f"classes are {np.unique(classes).tolist()}, but learning began with "
-                    f"{self.classes_.tolist()}; give the same"
-                )
+            elif classes is not None:
+                check_classes(classes, self.classes_)
             return self._predictions(self._take(X, y, sample_weight, reset=first))
 
-    def progressive_score(self, X: RowsLike, y: RowsLike, classes: Any = None) -> float:
-        """Predict each row, then learn from it; return the part that was predicted right."""
+    def progressive_score(self, X: RowsLike, y: RowsLike, classes: RowsLike | None = None) -> float:
+        """Predict each row, then learn from it; return the part that was predicted right.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will ever come; needed at the first call.
+
+        Returns
+        -------
+        float
+            Accuracy of the predictions made before each row was learned from.
+        """
         found = self.partial_fit_predict(X, y, classes)
         return float(np.mean(found == np.asarray(y)))
 
-    def learn_one(self, x: Any, y: Rows) -> Self:
+    def learn_one(self, x: OneRow, y: object) -> Self:
         """Learn from one row.
 
         Parameters
         ----------
         x : dict of names and numbers, or sequence of numbers
-            A name that is new gets a column, so the columns need not be known. So do labels.
-        y : label
+            A name that is new gets a column, so the columns need not be known.
+        y : str, int or bool
+            Its label, which may be new as well.
 
         Returns
         -------
         self
+            This estimator.
 
         Examples
         --------
@@ -254,11 +279,23 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
             row = self._meet(x, lambda width: self._begin_labels(y, width))
             self._meet_label(y)
             labels = np.array([y], dtype=self.classes_.dtype)
-            self._learn(row, labels, self._columns(labels), self._weighted(labels, np.ones(1)))
+            weights = self._weighted(labels, np.ones(1))
+            self._learn(row, labels, signs(self.classes_, labels), weights)
         return self
 
-    def predict_one(self, x: Any) -> Any:
-        """Return the label of one row; None before anything was learned."""
+    def predict_one(self, x: OneRow) -> Any:
+        """Return the label of one row.
+
+        Parameters
+        ----------
+        x : dict of names and numbers, or sequence of numbers
+            The row.
+
+        Returns
+        -------
+        str, int, bool or None
+            Its label; None before anything was learned.
+        """
         if not hasattr(self, "learners_"):
             return None
         return self._predictions(self._scores_of_one(x))[0].item()
@@ -269,17 +306,13 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
                 "class_weight='balanced' needs all labels at once; pass a dictionary, or call fit"
             )
 
-    def _begin_labels(self, y: Rows, width: int) -> None:
+    def _begin_labels(self, y: object, width: int) -> None:
         self._refuse_balanced()
-        pairs = (p for p in PAIRS if any(y == label and type(y) is type(label) for label in p))
-        labels = next(pairs, (y,))
-        self.classes_ = np.array(labels)
+        self.classes_, self._guess = first_labels(y)
         self._open_labels = True
-        # The label that the first one lets expect; another may come in its place.
-        self._guess = 1 - labels.index(y) if len(labels) == 2 else None
         self._start(width, 1)
 
-    def _meet_label(self, y: Rows) -> None:
+    def _meet_label(self, y: object) -> None:
         """Make room for a label that is new, unless all were named before."""
         labels = self.classes_.tolist()
         guess = getattr(self, "_guess", None)
@@ -292,7 +325,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
             return
         found = np.array(labels)
         if not getattr(self, "_open_labels", False) or found.dtype.kind != self.classes_.dtype.kind:
-            self._refuse_label(y)
+            refuse_label(y, self.classes_)
         if len(labels) > max(len(self.classes_), 2):
             # Every label has a learner of its own now; the first one was for the second label.
             more = [self._new_learner(self.n_features_in_) for _ in range(2)]
@@ -301,13 +334,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         self.classes_ = found
         self._answers = {}
 
-    def _refuse_label(self, label: Any) -> NoReturn:
-        raise ValueError(
-            f"the label {label!r} is not one of {self.classes_.tolist()}; name all labels as "
-            "classes at the first partial_fit"
-        )
-
-    def _targets(self, y: Any, reset: bool) -> Array:
+    def _targets(self, y: Array, reset: bool) -> Array:
         if reset:
             check_classification_targets(y)
         if reset and "classes_" not in vars(self):
@@ -318,21 +345,14 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
             )
         strange = ~np.isin(y, self.classes_)
         if strange.any():
-            self._refuse_label(np.asarray(y)[strange].tolist()[0])
-        return self._columns(y)
-
-    def _columns(self, y: Any) -> Array:
-        """Return 1 and -1: for the second of two labels, or for each of several."""
-        positive = self.classes_ if len(self.classes_) > 2 else self.classes_[1:2]
-        columns = np.full((len(y), max(len(positive), 1)), -1.0)
-        columns[:, : len(positive)][np.asarray(y)[:, None] == positive] = 1.0
-        return columns
+            refuse_label(np.asarray(y)[strange].tolist()[0], self.classes_)
+        return signs(self.classes_, y)
 
     def _weighted(self, y: Rows, weights: Array) -> Array:
-        return weights * weights_by_class(self.class_weight, self.classes_, y)
+        return weights * labels.weights_by_class(self.class_weight, self.classes_, y)
 
     def _predictions(self, scores: Array) -> Array:
-        return predicted(self.classes_, scores)
+        return labels.predicted(self.classes_, scores)
 
     def _errors(self, scores: Array, y: Rows) -> Array:
         return np.asarray(self._predictions(scores) != np.asarray(y), dtype=np.float64)
@@ -340,20 +360,22 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
     decision_function = labels.decision_function
     predict = labels.predict
 
-    @available_if(_has_probabilities)
+    @available_if(labels.has_probabilities("logistic"))
     @reads
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: RowsLike) -> Array:
         """Return the probability of each label, for the logistic loss.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         array of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
         """
-        return one_against_rest(self._scores(X))
+        return labels.one_against_rest(self._scores(X))
 
     @property
     def coef_(self) -> Array:
@@ -366,12 +388,13 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         return self._dense()[1]
 
     def _learned(self, state: State) -> State:
-        facts = {"classes": labels_text(self.classes_), "guess": getattr(self, "_guess", None)}
+        guess = getattr(self, "_guess", None)
+        facts = {"classes": labels.labels_text(self.classes_), "guess": guess}
         facts["open_labels"] = bool(getattr(self, "_open_labels", False))
         return super()._learned(state).with_more(facts, {})
 
     def _recall(self, state: State) -> None:
         super()._recall(state)
         meta: Any = state.meta
-        self.classes_ = labels_of(meta["classes"])
+        self.classes_ = labels.labels_of(meta["classes"])
         self._open_labels, self._guess = meta["open_labels"], meta.get("guess")

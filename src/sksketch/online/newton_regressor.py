@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from sksketch._typing import Array, Rows, RowsLike
+from sksketch._typing import Array, OneRow, Rows, RowsLike
 from sksketch.models.constraints import number, one_of
 from sksketch.online.checks import largest_of
 from sksketch.online.losses import REGRESSION
@@ -17,24 +17,45 @@ from sksketch.online.online_estimator import OnlineEstimator
 class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
     """Linear regression that learns row by row with curvature and nothing to tune.
 
+    Each row is predicted, then learned from by a Newton step whose curvature is a sketch of all
+    gradients so far. The cost of a row grows with its non-zeros and not with the columns.
+
     Parameters
     ----------
-    method : str
-        As for `OnlineNewtonClassifier`.
-    sketch_size : int
-        m of the paper, at least 2.
-    loss : str
-        ``"squared"``, ``"absolute"`` or ``"huber"``. Only the squared one has curvature, so the
-        others learn with steps that fall as 1/sqrt(t).
-    C : float or "auto"
-        Predictions are projected to ``[-C, C]`` while learning; targets must be within. ``"auto"``
+    method : {"rfd", "fd", "pfd", "rp", "oja", "full", "adagrad", "ogd"}, default="rfd"
+        "rfd" keeps the curvature by Robust Frequent Directions. "fd", "pfd", "rp" and "oja" are
+        other sketches, "full" the whole curvature (for few columns), "adagrad" its diagonal, "ogd"
+        none.
+    sketch_size : int, default=20
+        The m of the paper, at least 2: the sketch keeps m - 1 directions.
+    loss : {"squared", "absolute", "huber"}, default="squared"
+        Only the squared one has curvature, so the others learn with steps that fall as 1/sqrt(t).
+    C : float or "auto", default="auto"
+        Predictions are projected to ``[-C, C]`` while learning; targets must be within. "auto"
         takes the largest target so far, and makes learning independent of their unit.
-    huber_width : float
+    huber_width : float, default=1.0
         Where the Huber loss turns from squares to lengths.
-    initial_ridge, fit_intercept, n_passes, null_projection, fraction, buffer_rows, hash_size
-        As for `OnlineNewtonClassifier`.
-    random_state : int
-        Seed of ``"rp"`` and ``"oja"``.
+    initial_ridge : float or "auto", default="auto"
+        Curvature in all directions at the start. "auto" takes the squared length of the first
+        row that is added. 0 is the paper's RFD0, for "rfd" only.
+    fit_intercept : bool, default=True
+        Whether to add a column of ones.
+    n_passes : int, default=1
+        Times that `fit` reads the rows.
+    null_projection : {"range", "exact", "printed", "clip"}, default="range"
+        How to project while there is no ridge, see `online.unridged_newton`.
+    fraction : float, default=0.2
+        Of the directions, how many "pfd" cuts.
+    buffer_rows : int, default=None
+        Rows between shrinks and kept ones together. By default the first shrink comes when
+        there are ``sketch_size`` rows, and the room doubles until there are three times as many;
+        with ``initial_ridge=0`` there are always twice as many.
+    hash_size : int, default=None
+        For rows with names, see `learn_one`: None gives each name a column as it comes, and lets
+        those after the first 2^18 share 2^16 columns by their hash, so that memory has an end; a
+        number hashes all names to that many columns.
+    random_state : int, default=0
+        Seed of "rp" and "oja".
 
     Attributes
     ----------
@@ -47,8 +68,32 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
     cumulative_loss_ : float
         Sum of the losses of those predictions, each clipped to ``[-C, C]`` first;
         ``online_error_`` is of the predictions as they are.
+    learners_ : list of OnlineLearner
+        The one learner.
     n_samples_seen_ : int
         Rows learned from.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    OnlineNewtonClassifier : The same for labels.
+    StreamingRidge : Least squares of all rows, in one pass.
+    sklearn.linear_model.SGDRegressor : First-order steps, with a learning rate.
+
+    Notes
+    -----
+    A block of rows gives exactly what its rows give one by one. `merge` is refused: every step
+    depends on all rows before. `sksketch.online.reference.learn` is the same algorithm in plain
+    numpy, to read beside the paper [1]_.
+
+    References
+    ----------
+    .. [1] Luo, L., Chen, C., Zhang, Z., Li, W.-J. and Zhang, T. (2019). "Robust Frequent
+       Directions with Application in Online Learning". Journal of Machine Learning Research
+       20(45).
 
     Examples
     --------
@@ -97,7 +142,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         self.hash_size = hash_size
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None = None) -> Self:
         """Learn from all rows, forgetting what was learned before.
 
         Parameters
@@ -106,12 +151,13 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
             Rows.
         y : array-like of shape (n_samples,)
             Targets.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row's loss; rows of weight zero are left out.
 
         Returns
         -------
         self
+            This estimator.
         """
         return self._fit(X, y, sample_weight)
 
@@ -124,41 +170,74 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
             Rows.
         y : array-like of shape (n_samples,)
             Targets.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row's loss.
 
         Returns
         -------
         self
+            This estimator.
         """
         self.partial_fit_predict(X, y, sample_weight)
         return self
 
-    def partial_fit_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+    def partial_fit_predict(
+        self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None = None
+    ) -> Array:
         """Learn from more rows; return what was predicted for each before it was learned from.
 
         Parameters
         ----------
-        X, y, sample_weight
-            As for `partial_fit`.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row's loss.
 
         Returns
         -------
         array of shape (n_samples,)
+            Predictions.
         """
         first = not hasattr(self, "learners_")
         with self._or_as_before():
             return self._predictions(self._take(X, y, sample_weight, reset=first))
 
     def progressive_score(self, X: RowsLike, y: RowsLike) -> float:
-        """Predict each row, then learn from it; return R^2 of the predictions."""
+        """Predict each row, then learn from it; return R^2 of the predictions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+
+        Returns
+        -------
+        float
+            Coefficient of determination of the predictions made before each row was learned from.
+        """
         found = self.partial_fit_predict(X, y)
         truth = np.asarray(y, dtype=np.float64)
         spread = float(((truth - truth.mean()) ** 2).sum())
         return 1.0 - float(((truth - found) ** 2).sum()) / spread if spread else 0.0
 
-    def learn_one(self, x: Any, y: float) -> Self:
-        """Learn from one row: a dictionary of names and numbers, or a sequence of numbers.
+    def learn_one(self, x: OneRow, y: float) -> Self:
+        """Learn from one row.
+
+        Parameters
+        ----------
+        x : dict of names and numbers, or sequence of numbers
+            A name that is new gets a column, so the columns need not be known.
+        y : float
+            Its target.
+
+        Returns
+        -------
+        self
+            This estimator.
 
         Examples
         --------
@@ -175,13 +254,24 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
             self._learn(row, target, target[:, None], np.ones(1))
         return self
 
-    def predict_one(self, x: Any) -> float:
-        """Return the prediction of one row; 0.0 before anything was learned."""
+    def predict_one(self, x: OneRow) -> float:
+        """Return the prediction of one row.
+
+        Parameters
+        ----------
+        x : dict of names and numbers, or sequence of numbers
+            The row.
+
+        Returns
+        -------
+        float
+            Its target as predicted; 0.0 before anything was learned.
+        """
         if not hasattr(self, "learners_"):
             return 0.0
         return float(self._scores_of_one(x)[0, 0])
 
-    def _targets(self, y: Rows, reset: bool) -> Array:
+    def _targets(self, y: Array, reset: bool) -> Array:
         targets = np.asarray(y, dtype=np.float64)
         largest = float(np.abs(targets).max(initial=0.0))
         if not np.isfinite(largest):
@@ -204,16 +294,18 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
     def _errors(self, scores: Array, y: Rows) -> Array:
         return np.asarray((scores[:, 0] - np.asarray(y, dtype=np.float64)) ** 2)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: RowsLike) -> Array:
         """Return the prediction of each row.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         array of shape (n_samples,)
+            Predictions, not clipped to C.
         """
         return self._scores(X)[:, 0]
 

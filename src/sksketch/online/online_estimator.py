@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, OneRow, Rows, RowsLike
 from sksketch.arrays.rows import laid_out
 from sksketch.exceptions import NotMergeableError
 from sksketch.models.base import Estimator, or_as_before
@@ -71,7 +71,7 @@ class OnlineEstimator(Estimator):
     # Learning
 
     @abstractmethod
-    def _targets(self, y: Rows, reset: bool) -> Array:
+    def _targets(self, y: Array, reset: bool) -> Array:
         """Return checked targets as numbers, one column for each learner."""
 
     @abstractmethod
@@ -150,42 +150,42 @@ class OnlineEstimator(Estimator):
         """Return the size of the largest target: labels are 1 and -1."""
         return 1.0
 
-    def _take(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Array:
+    def _take(self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None, reset: bool) -> Array:
         if is_dask(X):
             # It says why not.
             self.shard_template()
         if reset:
             self._check_params()
-        rows, targets, y, weights = self._checked(X, y, sample_weight, reset)
+        rows, targets, given, weights = self._checked(X, y, sample_weight, reset)
         if reset or not hasattr(self, "learners_"):
             self._start(rows.shape[1], targets.shape[1])
-        return self._learn(rows, y, targets, weights)
+        return self._learn(rows, given, targets, weights)
 
     def _checked(
-        self, X: Any, y: Any, sample_weight: Any, reset: bool
+        self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None, reset: bool
     ) -> tuple[Any, Array, Any, Array]:
         """Return rows, numeric targets, targets as given and weights, or raise one clear error."""
-        X, y = host_rows(X), host_rows(y)
-        if reset or not need_no_check(self, X, y):
-            X, y = validate_data(
+        rows, given = host_rows(X), host_rows(y)
+        if reset or not need_no_check(self, rows, given):
+            rows, given = validate_data(
                 self,
-                X,
-                y,
+                rows,
+                given,
                 accept_sparse="csr",
                 dtype=np.float64,
                 reset=reset,
                 **self._y_options,
             )
-        weights = checked_weights(sample_weight, X.shape[0])
-        targets = self._targets(y, reset)
-        return laid_out(X), laid_out(targets), y, self._weighted(y, weights)
+        weights = checked_weights(sample_weight, rows.shape[0])
+        targets = self._targets(given, reset)
+        return laid_out(rows), laid_out(targets), given, self._weighted(given, weights)
 
     _y_options: ClassVar[dict[str, Any]] = {}
 
     def _weighted(self, y: Rows, weights: Array) -> Array:
         return weights
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit(self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None) -> Self:
         """Learn from all rows, forgetting what was learned before."""
         with self._or_as_before(), Callbacks(self).running("fit"):
             self.__dict__.pop("classes_", None)
@@ -207,7 +207,7 @@ class OnlineEstimator(Estimator):
 
     # Single rows
 
-    def _row(self, x: Any, *, grow: bool) -> Any:
+    def _row(self, x: OneRow, *, grow: bool) -> Any:
         """Return one checked row, from a dictionary of names or a sequence of numbers."""
         begun = hasattr(self, "learners_")
         if not isinstance(x, Mapping):
@@ -218,7 +218,7 @@ class OnlineEstimator(Estimator):
             return self._names.row(x, grow=grow)
         return row_of_known_names(x, getattr(self, "feature_names_in_", None))
 
-    def _meet(self, x: Any, begin: Callable[[int], None]) -> Any:
+    def _meet(self, x: OneRow, begin: Callable[[int], None]) -> Any:
         """Return one row to learn from, with room for its columns; ``begin`` if it is the first."""
         first = not hasattr(self, "learners_")
         row = self._row(x, grow=True)
@@ -234,7 +234,7 @@ class OnlineEstimator(Estimator):
         self.n_features_in_ = row.shape[1]
         return row
 
-    def _scores_of_one(self, x: Any) -> Array:
+    def _scores_of_one(self, x: OneRow) -> Array:
         """Return the raw scores of one row, at the cost of its own features."""
         features, values = self._vocabulary.known(self._row(x, grow=False))
         return np.array([[values @ learner.weights(features) for learner in self.learners_]])
@@ -249,16 +249,18 @@ class OnlineEstimator(Estimator):
         )
         return weights
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: RowsLike) -> Array:
         """Return raw scores, one column for each learner."""
         self._require_fitted()
-        rows = host_rows(X)
-        X = laid_out(validate_data(self, rows, accept_sparse="csr", dtype=np.float64, reset=False))
-        if sp.issparse(X):
-            return self._vocabulary.scores(X, self._weights())
-        width = X.shape[1]
+        checked = validate_data(
+            self, host_rows(X), accept_sparse="csr", dtype=np.float64, reset=False
+        )
+        rows = laid_out(checked)
+        if sp.issparse(rows):
+            return self._vocabulary.scores(rows, self._weights())
+        width = rows.shape[1]
         return np.column_stack(
-            [X @ w + b for w, b in (self._vocabulary.dense(w, width) for w in self._weights())]
+            [rows @ w + b for w, b in (self._vocabulary.dense(w, width) for w in self._weights())]
         )
 
     def _dense(self) -> tuple[Array, Array]:
@@ -301,12 +303,12 @@ class OnlineEstimator(Estimator):
 
         Parameters
         ----------
-        norm : float
+        norm : float, default=1.0
             Length of the weights to compare with, their intercept included.
-        radius : float, optional
+        radius : float, default=None
             Bound of the distance between them and all weights on the way; by default it is
             computed from the lengths of both.
-        within : bool
+        within : bool, default=False
             The theorem is about weights whose predictions are within C, with "auto" within the
             largest target so far. By default that is certain, because ``norm`` times the length
             of no row is more than C; otherwise the bound is ``inf``. With True you vouch that
@@ -314,7 +316,7 @@ class OnlineEstimator(Estimator):
 
         Returns
         -------
-        float, or array with one for each class
+        float or array of shape (n_classes,)
             ``inf`` for the methods that have no bound, and where some weights of that length can
             predict more than C.
         """
@@ -324,15 +326,25 @@ class OnlineEstimator(Estimator):
         ]
         return bounds[0] if len(bounds) == 1 else np.array(bounds)
 
-    def merge(self, other: Any) -> Self:
-        """Refuse: the steps of an online learner depend on all rows before, in their order."""
+    def merge(self, other: object) -> Self:
+        """Refuse: the steps of an online learner depend on all rows before, in their order.
+
+        Parameters
+        ----------
+        other : object
+            Another estimator.
+
+        Raises
+        ------
+        NotMergeableError
+            Always.
+        """
         raise NotMergeableError(
             "online learners cannot be merged, because each step depends on all rows before it; "
             "learn from the rows of both in one run, or average the predictions of several"
         )
 
-    def shard_template(self) -> Self:
-        """Refuse: parts would have to be merged."""
+    def _template(self) -> Self:
         return self.merge(self)
 
     # Saving

@@ -15,13 +15,13 @@ the cost of the non-zeros, and the tests compare every one of them with `learn`,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, RowsLike
 from sksketch.online.reference_hessians import Hessian, Rows, make_hessian
 
 NULL_RTOL = 1e-6
@@ -179,15 +179,15 @@ class Run:
 
 
 def learn(
-    X: Any,
-    y: Any,
+    X: RowsLike,
+    y: Iterable[float],
     *,
     method: str = "rfd",
     loss: str | Loss = "squared",
     size: int = 20,
     C: float = 1.0,
     initial_ridge: float | str = "auto",
-    sample_weight: Any = None,
+    sample_weight: Iterable[float] | None = None,
     keep: bool = False,
     **options: Any,
 ) -> Run:

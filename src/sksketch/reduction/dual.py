@@ -79,7 +79,7 @@ def solve(
         Limit; the gap of the result tells if it was enough.
     seed : int
         Chooses the order of the rows in each pass.
-    start : array of shape (n_rows,), optional
+    start : array of shape (n_rows,), default=None
         Dual variables to start from, such as those at another ridge.
 
     Examples
@@ -252,7 +252,7 @@ def solve_softmax(
         Duality gap to reach.
     max_passes : int
         Steps of L-BFGS.
-    start : array of shape (n_columns, n_classes), optional
+    start : array of shape (n_columns, n_classes), default=None
         Model to start from.
 
     Notes

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class PowerPass:
         return {"power_vectors": self._vectors.copy(), "power_image": self._image.copy()}
 
     @classmethod
-    def from_arrays(cls, arrays: Any, n_rows: int) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, Array], n_rows: int) -> Self:
         """Build what `arrays` came from."""
         power = cls(DenseBasis(arrays["power_vectors"]))
         power._image[...] = arrays["power_image"]

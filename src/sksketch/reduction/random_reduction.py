@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
+from sksketch._typing import RowsLike, Seed
 from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.checks import checked_rows, host_rows
@@ -30,13 +31,13 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
 
     Parameters
     ----------
-    n_components : int
+    n_components : int, default=100
         Number of coordinates.
-    operator : {"countsketch", "gaussian", "srht", "sample"}
+    operator : {"countsketch", "gaussian", "srht", "sample"}, default="countsketch"
         The projection: one sign for each column, normal numbers, a randomized Hadamard
         transform, or some of the columns themselves. The sketch of the same name makes the
         first three.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=0
         Chooses the projection.
 
     Attributes
@@ -45,6 +46,28 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         Number of coordinates.
     components_ : array of shape (n_components_, n_features)
         The projection, computed when read.
+    seed_ : int
+        The seed that the projection is drawn from.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    SubspaceReduction : Coordinates on a random subspace of the data.
+    ReducedClassifier : Learns on the coordinates.
+    sklearn.random_projection.GaussianRandomProjection : A projection that is stored.
+
+    Notes
+    -----
+    Squared lengths are right on average. "sample" may lose any row that has few columns, so
+    take it for dense data only. It is the oblivious reduction that [1]_ compares with.
+
+    References
+    ----------
+    .. [1] Xu, Y., Yang, H., Zhang, L. and Yang, T. (2017). "Efficient Non-oblivious Randomized
+       Reduction for Risk Minimization with Improved Excess Risk Guarantee". AAAI.
 
     Examples
     --------
@@ -53,11 +76,6 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     >>> Z = RandomReduction(n_components=400, operator="gaussian").fit_transform(X)
     >>> Z.shape, float(((Z**2).sum() / (X**2).sum()).round(1))
     ((100, 400), 1.0)
-
-    Notes
-    -----
-    Squared lengths are right on average. "sample" may lose any row that has few columns, so
-    take it for dense data only.
     """
 
     kind = "random-reduction"
@@ -65,13 +83,13 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     _constraints = REDUCTION_CONSTRAINTS
 
     def __init__(
-        self, n_components: int = 100, *, operator: str = "countsketch", random_state: Any = 0
+        self, n_components: int = 100, *, operator: str = "countsketch", random_state: Seed = 0
     ) -> None:
         self.n_components = n_components
         self.operator = operator
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Draw the projection for the columns of ``X``.
 
         Parameters
@@ -84,6 +102,7 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         Returns
         -------
         self
+            This estimator.
         """
         self._check_params()
         with or_as_before(self):
@@ -98,8 +117,21 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
             self.partial_fit(rows)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Do as `fit` the first time, and check that later rows have the same columns."""
+    def partial_fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
+        """Do as `fit` the first time, and check that later rows have the same columns.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; only their number of columns counts.
+        y : ignored
+            Present for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
+            This estimator.
+        """
         if not hasattr(self, "seed_"):
             return self.fit(X)
         self._validated(X, reset=False)
@@ -124,10 +156,10 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         assert isinstance(operator, Projection)
         return RandomMap(operator, width)
 
-    def _validated(self, X: Any, *, reset: bool) -> Any:
+    def _validated(self, X: RowsLike, *, reset: bool) -> Any:
         return checked_rows(self, host_rows(X), reset=reset)
 
-    def _rows(self, X: Any) -> Any:
+    def _rows(self, X: RowsLike) -> Any:
         self._require_fitted()
         rows = self._validated(X, reset=False)
         return sp.csr_array(rows) if sp.issparse(rows) else rows
@@ -172,4 +204,4 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
                 f"the file asks for {self.n_components:,} components of "
                 f"{self.n_features_in_:,} columns, which nobody draws; save it again"
             )
-        self._begin(self.random_state)
+        self._begin(seed_of(self.random_state))

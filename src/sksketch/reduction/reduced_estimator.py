@@ -7,10 +7,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.rows import as_weights
 from sksketch.exceptions import StateFormatError
 from sksketch.models.base import Estimator, or_as_before
@@ -88,14 +89,14 @@ class ReducedEstimator(Estimator):
     intercept_: Array
 
     @abstractmethod
-    def _targets(self, y: Rows) -> tuple[Array, str]:
+    def _targets(self, y: Array) -> tuple[Array, str]:
         """Return the targets of the problem, and its loss."""
 
     @abstractmethod
     def _class_weights(self, y: Rows) -> Array | float:
         """Return factors of the row weights."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None = None) -> Self:
         """Reduce the rows, learn on their coordinates and take the model back.
 
         Parameters
@@ -104,12 +105,13 @@ class ReducedEstimator(Estimator):
             Rows; sparse ones are never made dense.
         y : array-like of shape (n_samples,)
             Labels or targets.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
         self
+            This estimator.
         """
         self._check_params()
         with or_as_before(self), Callbacks(self).running("fit"):
@@ -119,19 +121,26 @@ class ReducedEstimator(Estimator):
         self._take_over(model)
         return self
 
-    def path(self, X: Any, y: Any, alphas: Any, sample_weight: Any = None) -> ReducedPath:
+    def path(
+        self, X: RowsLike, y: RowsLike, alphas: npt.ArrayLike, sample_weight: RowsLike | None = None
+    ) -> ReducedPath:
         """Learn for many penalties on the same coordinates, each from the one before.
 
         Parameters
         ----------
-        X, y, sample_weight
-            As for `fit`.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; sparse ones are never made dense.
+        y : array-like of shape (n_samples,)
+            Labels or targets.
         alphas : array-like of shape (n_alphas,)
             Penalties, in any order; they are solved from the largest on.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
         ReducedPath
+            Models, with their gaps, in the order of ``alphas``.
         """
         self._check_params()
         values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
@@ -154,7 +163,9 @@ class ReducedEstimator(Estimator):
         if self.method == "dsrr" and self.loss == "softmax":
             raise ValueError("dsrr has no softmax; take loss='logistic', or method='rpdr'")
 
-    def fit_rows(self, source: Any, *, reduction: Any = None) -> Self:
+    def fit_rows(
+        self, source: object, *, reduction: SubspaceReduction | RandomReduction | None = None
+    ) -> Self:
         """Learn from rows that do not fit in memory, of which only coordinates are kept.
 
         The rows are read once for the labels, once for the subspace and for each power pass,
@@ -164,13 +175,14 @@ class ReducedEstimator(Estimator):
         ----------
         source : RowSource or anything that `open_rows` takes
             Rows and targets, to be read again and again.
-        reduction : SubspaceReduction or RandomReduction, optional
+        reduction : SubspaceReduction or RandomReduction, default=None
             What `new_reduction` gave, fitted to these rows already: by `fit_stream`, which can
             resume after an interruption. Not with ``class_weight``, which it has not seen.
 
         Returns
         -------
         self
+            This estimator.
         """
         self._check_params()
         opened = source if isinstance(source, RowSource) else open_rows(source)
@@ -191,7 +203,9 @@ class ReducedEstimator(Estimator):
         self._take_over(model)
         return self
 
-    def _reduced(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, ReducedProblem]:
+    def _reduced(
+        self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None
+    ) -> tuple[Any, ReducedProblem]:
         """Return the fitted reduction, and the problem on its coordinates."""
         rows, labels = validate_data(
             self,
@@ -219,7 +233,7 @@ class ReducedEstimator(Estimator):
 
     def _problem(
         self,
-        reduction: Any,
+        reduction: SubspaceReduction | RandomReduction,
         blocks: Blocks,
         targets: Array,
         loss: str,
@@ -249,7 +263,13 @@ class ReducedEstimator(Estimator):
         )
 
     def new_reduction(self) -> Any:
-        """Return the reduction that ``method`` asks for, not fitted yet."""
+        """Return the reduction that ``method`` asks for, not fitted yet.
+
+        Returns
+        -------
+        SubspaceReduction or RandomReduction
+            The reduction, with a fixed seed.
+        """
         self._check_params()
         options: dict[str, Any] = {
             "operator": self.operator,
@@ -287,7 +307,7 @@ class ReducedEstimator(Estimator):
         self.lemma2_bound_ = float(model.a_priori_bounds.max())
         self.n_iter_ = model.n_passes
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: RowsLike) -> Array:
         self._require_fitted()
         rows = checked_rows(self, host_rows(X), reset=False)
         coef = np.atleast_2d(self.coef_)

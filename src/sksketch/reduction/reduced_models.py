@@ -10,10 +10,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike, Seed
 from sksketch.models import labels
 from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
 from sksketch.models.labels import (
+    has_probabilities,
     labels_of,
     labels_text,
     one_against_rest,
@@ -21,16 +22,9 @@ from sksketch.models.labels import (
 )
 from sksketch.reduction.dual_losses import CLASSIFICATION, REGRESSION
 from sksketch.reduction.reduced_estimator import ReducedEstimator
+from sksketch.reduction.reduced_problem import ReducedModel
 from sksketch.state.guard import reads
 from sksketch.state.persistence import State
-
-
-def _has_probabilities(estimator: Any) -> bool:
-    if estimator.loss not in ("logistic", "softmax"):
-        raise AttributeError(
-            f"probabilities need loss='logistic' or 'softmax', not {estimator.loss!r}"
-        )
-    return True
 
 
 class ReducedClassifier(ClassifierMixin, ReducedEstimator):
@@ -42,34 +36,34 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
 
     Parameters
     ----------
-    n_components : int
+    n_components : int, default=100
         Coordinates that the rows are reduced to.
-    method : {"nor", "nordr", "rp", "rpdr", "dsrr"}
+    method : {"nor", "nordr", "rp", "rpdr", "dsrr"}, default="nor"
         "nor" learns on a subspace of the data (`SubspaceReduction`) and gives the best model
         there. "nordr" takes it out of the subspace, by its dual variables: often better where
         very many columns each matter a little, as words do. "rp" and "rpdr" do the same on a
         random projection (`RandomReduction`), and "dsrr" makes the dual variables sparse before.
-    loss : {"hinge", "squared_hinge", "logistic", "softmax", "squared"}
+    loss : {"hinge", "squared_hinge", "logistic", "softmax", "squared"}, default="hinge"
         max(0, 1 - yz), its square, log(1 + exp(-yz)), the cross entropy of all classes at once,
         or (z - y)^2 / 2, with y = 1 and -1. Several classes are each learned against the rest,
         except with "softmax", which is "logistic" for two classes.
-    alpha : float
+    alpha : float, default=1e-3
         Penalty, lambda of the paper. C of scikit-learn's LinearSVC is 1 / (alpha n_samples).
-    tol : float
+    tol : float, default=1e-3
         Duality gap at which the reduced problem counts as solved.
-    operator : {"countsketch", "gaussian", "srht", "sample"}
-        Of the reduction.
-    n_power_iter : int
-        Of the reduction, for "nor" and "nordr".
-    fit_intercept : bool
+    operator : {"countsketch", "gaussian", "srht", "sample"}, default="countsketch"
+        How the reduction makes sums or a projection, see `SubspaceReduction`.
+    n_power_iter : int, default=0
+        Power passes of the reduction, for "nor" and "nordr".
+    fit_intercept : bool, default=True
         Whether to add a column of ones after the reduction. Its weight counts in the penalty.
-    class_weight : dict, "balanced" or None
+    class_weight : dict, "balanced" or None, default=None
         Weight of each label's loss.
-    tau : float
+    tau : float, default=0.5
         How far "dsrr" lets predictions be off for free, below 1.
-    max_iter : int
+    max_iter : int, default=1000
         Passes over the coordinates of all rows, or steps of L-BFGS for "softmax".
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=0
         Chooses the reduction, and the order of rows.
 
     Attributes
@@ -78,7 +72,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         Models of the original columns.
     intercept_ : array of shape (1,) or (n_classes,)
         Zero without one.
-    classes_ : array
+    classes_ : array of shape (n_classes,)
         Labels.
     duality_gap_ : float
         Gap of the reduced problem, the largest of all models.
@@ -91,9 +85,34 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
     reduced_coef_ : array of shape (n_models, n_coordinates)
         Models of the coordinates; the intercept comes last.
     reduction_ : SubspaceReduction or RandomReduction
-        What `reduced_coef_` is about.
+        The reduction that `reduced_coef_` is about.
     n_iter_ : int
-        Passes.
+        Passes made.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    ReducedRegressor : The same for targets that are numbers.
+    SubspaceReduction : The coordinates by themselves.
+    OnlineNewtonClassifier : Learns row by row, from all columns.
+    sklearn.svm.LinearSVC : For columns that need no reduction.
+
+    Notes
+    -----
+    The methods are those of [1]_, and "dsrr" is of [2]_. The bound `objective_gap_bound_` is not
+    in the paper: the dual variables of the reduced problem are feasible for the full one, and one
+    pass over the rows tells what they are worth there. Neither is "nordr", which is to "nor" what
+    "rpdr" is to "rp".
+
+    References
+    ----------
+    .. [1] Xu, Y., Yang, H., Zhang, L. and Yang, T. (2017). "Efficient Non-oblivious Randomized
+       Reduction for Risk Minimization with Improved Excess Risk Guarantee". AAAI.
+    .. [2] Yang, T., Zhang, L., Jin, R. and Zhu, S. (2015). "Theory of Dual-sparse Regularized
+       Randomized Reduction". ICML.
 
     Examples
     --------
@@ -103,12 +122,6 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
     >>> model = ReducedClassifier(n_components=20, alpha=1e-2).fit(X, y)
     >>> model.coef_.shape, model.score(X, y) > 0.97, model.objective_gap_bound_ < 1e-3
     ((1, 300), True, True)
-
-    Notes
-    -----
-    Xu et al. (2017). The bound `objective_gap_bound_` is not in the paper: the dual variables of
-    the reduced problem are feasible for the full one, and one pass over the rows tells what they
-    are worth there. Neither is "nordr", which is to "nor" what "rpdr" is to "rp".
     """
 
     kind = "reduced-classifier"
@@ -129,10 +142,10 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         operator: str = "countsketch",
         n_power_iter: int = 0,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: dict[Any, float] | str | None = None,
         tau: float = 0.5,
         max_iter: int = 1000,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.method = method
@@ -147,7 +160,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _targets(self, y: Any) -> tuple[Array, str]:
+    def _targets(self, y: Array) -> tuple[Array, str]:
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         n_classes = len(self.classes_)
@@ -168,18 +181,20 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
     decision_function = labels.decision_function
     predict = labels.predict
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities("logistic", "softmax"))
     @reads
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: RowsLike) -> Array:
         """Return the probability of each label, for the logistic loss and softmax.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         array of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
         """
         scores = self._scores(X)
         if scores.shape[1] > 1 and self.loss == "softmax":
@@ -197,31 +212,36 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
 class ReducedRegressor(RegressorMixin, ReducedEstimator):
     """Linear regression learned on a random subspace of the data, with a certified gap.
 
-    Minimizes ``F(w) = mean loss + alpha / 2 |w|^2`` as `ReducedClassifier` does.
+    Minimizes ``F(w) = mean loss + alpha / 2 |w|^2`` over the models of a subspace, and gives the
+    model back in the original columns together with a bound on how much better the best model
+    of all columns can be.
 
     Parameters
     ----------
-    n_components : int
+    n_components : int, default=100
         Coordinates that the rows are reduced to.
-    method : {"nor", "nordr", "rp", "rpdr", "dsrr"}
-        How to reduce, and how to take the model back.
-    loss : {"squared", "absolute"}
+    method : {"nor", "nordr", "rp", "rpdr", "dsrr"}, default="nor"
+        "nor" learns on a subspace of the data (`SubspaceReduction`) and gives the best model
+        there. "nordr" takes it out of the subspace, by its dual variables: often better where
+        very many columns each matter a little, as words do. "rp" and "rpdr" do the same on a
+        random projection (`RandomReduction`), and "dsrr" makes the dual variables sparse before.
+    loss : {"squared", "absolute"}, default="squared"
         (z - y)^2 / 2, or abs(z - y).
-    alpha : float
-        Penalty of the mean loss.
-    tol : float
+    alpha : float, default=1e-3
+        Penalty, lambda of the paper.
+    tol : float, default=1e-3
         Duality gap at which the reduced problem counts as solved.
-    operator : {"countsketch", "gaussian", "srht", "sample"}
-        Of the reduction.
-    n_power_iter : int
-        Of the reduction, for "nor" and "nordr".
-    fit_intercept : bool
+    operator : {"countsketch", "gaussian", "srht", "sample"}, default="countsketch"
+        How the reduction makes sums or a projection, see `SubspaceReduction`.
+    n_power_iter : int, default=0
+        Power passes of the reduction, for "nor" and "nordr".
+    fit_intercept : bool, default=True
         Whether to add a column of ones after the reduction. Its weight counts in the penalty.
-    tau : float
+    tau : float, default=0.5
         How far "dsrr" lets predictions be off for free, below 1.
-    max_iter : int
+    max_iter : int, default=1000
         Passes over the coordinates of all rows.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=0
         Chooses the reduction, and the order of rows.
 
     Attributes
@@ -230,14 +250,45 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         Model of the original columns.
     intercept_ : float
         Zero without one.
-    duality_gap_, objective_gap_bound_, lemma2_bound_ : float
-        As for `ReducedClassifier`.
+    duality_gap_ : float
+        Gap of the reduced problem.
+    objective_gap_bound_ : float
+        The best model of all columns has an objective at most this much below F of this one.
+    lemma2_bound_ : float
+        The same before learning, by Lemma 2 of the paper: far larger; infinite but for "nor".
     dual_coef_ : array of shape (1, n_samples)
-        Dual variables.
+        Dual variables a, with ``w = X'(a / n) / alpha`` for the best model on all columns.
     reduced_coef_ : array of shape (1, n_coordinates)
-        Model of the coordinates.
+        Model of the coordinates; the intercept comes last.
     reduction_ : SubspaceReduction or RandomReduction
-        What `reduced_coef_` is about.
+        The reduction that `reduced_coef_` is about.
+    n_iter_ : int
+        Passes made.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    ReducedClassifier : The same for labels.
+    SubspaceReduction : The coordinates by themselves.
+    StreamingRidge : Least squares of all columns, in one pass.
+    sklearn.linear_model.Ridge : For columns that need no reduction.
+
+    Notes
+    -----
+    The methods are those of [1]_, and "dsrr" is of [2]_. The bound `objective_gap_bound_` is not
+    in the paper: the dual variables of the reduced problem are feasible for the full one, and one
+    pass over the rows tells what they are worth there. Neither is "nordr", which is to "nor" what
+    "rpdr" is to "rp".
+
+    References
+    ----------
+    .. [1] Xu, Y., Yang, H., Zhang, L. and Yang, T. (2017). "Efficient Non-oblivious Randomized
+       Reduction for Risk Minimization with Improved Excess Risk Guarantee". AAAI.
+    .. [2] Yang, T., Zhang, L., Jin, R. and Zhu, S. (2015). "Theory of Dual-sparse Regularized
+       Randomized Reduction". ICML.
 
     Examples
     --------
@@ -265,7 +316,7 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         fit_intercept: bool = True,
         tau: float = 0.5,
         max_iter: int = 1000,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.method = method
@@ -279,25 +330,27 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _targets(self, y: Rows) -> tuple[Array, str]:
+    def _targets(self, y: Array) -> tuple[Array, str]:
         return np.asarray(y, dtype=np.float64)[:, None], self.loss
 
     def _class_weights(self, y: Rows) -> Array | float:
         return 1.0
 
-    def _take_over(self, model: Any) -> None:
+    def _take_over(self, model: ReducedModel) -> None:
         super()._take_over(model)
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: RowsLike) -> Array:
         """Return the targets of rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         array of shape (n_samples,)
+            Targets as predicted.
         """
         return self._scores(X)[:, 0]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.models.constraints import SEED, Constraints, one_of, whole
 from sksketch.models.runner import is_dask, lazily
 from sksketch.reduction.subspace import LinearMap
@@ -28,7 +29,7 @@ class Mapped(Protocol):
 
     def _map(self) -> LinearMap: ...
 
-    def _rows(self, X: Any) -> Any: ...
+    def _rows(self, X: RowsLike) -> Any: ...
 
 
 # Methods of both reductions: they take them into their classes by name.
@@ -64,7 +65,7 @@ def transform(self: Mapped, X: Rows) -> Any:
     return self._map().project(rows).astype(rows.dtype, copy=False)
 
 
-def inverse_model(self: Mapped, coef: Any) -> Array:
+def inverse_model(self: Mapped, coef: npt.ArrayLike) -> Array:
     """Return linear models of the coordinates as models of the original columns.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.krylov import top_eigenvalue
 from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import eigen_error, gamma
@@ -169,12 +169,12 @@ def from_source(source: RowSource, weights: Array | None = None) -> Blocks:
     return blocks
 
 
-def in_memory(rows: Any, weights: Array) -> Blocks:
+def in_memory(rows: Rows, weights: Array) -> Blocks:
     """Return rows in memory as blocks of float64, sparse ones and those that are so as one."""
     rows = laid_out(rows)
     if sp.issparse(rows) or rows.dtype == np.float64:
         return lambda: [(rows, weights)]
-    starts = range(0, len(rows), max(1, TILE_BYTES // (8 * rows.shape[1])))
+    starts = range(0, rows.shape[0], max(1, TILE_BYTES // (8 * rows.shape[1])))
 
     def tiles() -> Iterator[tuple[Any, Array]]:
         for start in starts:

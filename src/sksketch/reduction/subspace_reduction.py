@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike, Seed
 from sksketch.arrays.rows import as_weights, squared_row_norms
 from sksketch.exceptions import NotMergeableError
 from sksketch.models.checks import host_rows
@@ -43,18 +43,18 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
 
     Parameters
     ----------
-    n_components : int
+    n_components : int, default=100
         Sums of rows; there are fewer coordinates if the data have a lower rank.
-    operator : {"countsketch", "gaussian", "srht", "sample"}
+    operator : {"countsketch", "gaussian", "srht", "sample"}, default="countsketch"
         How sums are made. "countsketch" adds each row to one of them, and with "sample" each is
         a row itself, drawn by its squared length: both keep sparse rows sparse, for any number
         of columns. The sketch of the same name makes them.
-    n_power_iter : int
+    n_power_iter : int, default=0
         Further looks at all rows, each of which turns the subspace towards the directions in
         which the rows are longest. One is worth its time where the spectrum falls slowly.
-    shard : int
+    shard : int, default=0
         Number of this part of the data; only parts with different numbers can be merged.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=0
         Chooses the sums.
 
     Attributes
@@ -63,28 +63,34 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         Number of coordinates.
     components_ : array of shape (n_components_, n_features)
         Orthonormal rows, computed when read: very many columns make it large.
-    spectral_error_ : tuple of float
+    spectral_error_ : tuple of two floats
         Lower and upper bound on the largest eigenvalue of X'X outside of the subspace. The
         lower one is certain, the upper one holds with probability `spectral_confidence_`.
     spectral_confidence_ : float
         1 - 1e-6, and 1 where nothing but the length of the rows is known.
-    n_samples_seen_ : int
-        Rows that the subspace was learned from.
+    certificate_ : Certificate
+        What is certain about the Gram matrix of the rows from the sums alone.
+    plan_ : str
+        One sentence: how the rows are remembered, why, and in how much memory.
     sketch_ : Sketch
         The sums.
+    n_samples_seen_ : int
+        Rows that the subspace was learned from.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
 
-    Examples
+    See Also
     --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 40))
-    >>> reduction = SubspaceReduction(n_components=10).fit(X)
-    >>> Z = reduction.transform(X)
-    >>> Z.shape, bool(np.allclose(np.linalg.norm(Z, axis=1), np.linalg.norm(X, axis=1)))
-    ((500, 3), True)
+    RandomReduction : Coordinates by a projection that knows nothing of the data.
+    ReducedClassifier : Learns on the coordinates.
+    StreamingSVD : Coordinates on the leading directions of the data.
+    sklearn.decomposition.TruncatedSVD : For rows that fit in memory.
 
     Notes
     -----
-    Xu et al. (2017), Algorithm 1. Sparse rows of many columns are projected as T'(Y'x), with the
+    This is Algorithm 1 of [1]_. Sparse rows of many columns are projected as T'(Y'x), with the
     sums Y sparse and T small, so that no matrix of n_features times n_components is made.
 
     `partial_fit` gathers sums, and the subspace is found when it is first needed. Coordinates
@@ -96,8 +102,17 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
 
     References
     ----------
-    .. [1] Xu, Yang, Zhang, Yang (2017), Efficient Non-oblivious Randomized Reduction for
-       Risk Minimization with Improved Excess Risk Guarantee, AAAI.
+    .. [1] Xu, Y., Yang, H., Zhang, L. and Yang, T. (2017). "Efficient Non-oblivious Randomized
+       Reduction for Risk Minimization with Improved Excess Risk Guarantee". AAAI.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 40))
+    >>> reduction = SubspaceReduction(n_components=10).fit(X)
+    >>> Z = reduction.transform(X)
+    >>> Z.shape, bool(np.allclose(np.linalg.norm(Z, axis=1), np.linalg.norm(X, axis=1)))
+    ((500, 3), True)
     """
 
     kind = "subspace-reduction"
@@ -113,7 +128,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         operator: str = "countsketch",
         n_power_iter: int = 0,
         shard: int = 0,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.operator = operator
@@ -121,9 +136,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         self.shard = shard
         self.random_state = random_state
 
-    def new_sketch(self, n_features: int) -> Sketch:
-        """Return an empty sketch for rows of ``n_features`` columns, as the parameters ask."""
-        self._check_params()
+    def _sketch_for(self, n_features: int) -> Sketch:
         if self.n_power_iter:
             check_size(self.n_components, n_features, "a power pass")
         if self.operator in ("gaussian", "srht"):
@@ -131,7 +144,9 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         seed = seed_of(self.random_state)
         return make_sketch(self.operator, self.n_components, seed=seed, shard=self.shard)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None
+    ) -> Self:
         """Find the subspace of all rows of ``X``, forgetting what was learned before.
 
         Parameters
@@ -140,12 +155,13 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
             Rows.
         y : ignored
             Present for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
         self
+            This estimator.
         """
         super().fit(X, y, sample_weight)
         if is_dask(X):
@@ -168,7 +184,9 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
             self._answers = {}
         return self._certify(blocks)
 
-    def _update(self, sketch: Sketch, rows: Any, targets: Any, sample_weight: Any) -> None:
+    def _update(
+        self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
+    ) -> None:
         if self._power is not None and sketch is self.__dict__.get("sketch_"):
             squared_row_norms(rows, rows.dtype)
             self._power.add(in_memory(rows, _weights(sample_weight, rows.shape[0])))
@@ -186,6 +204,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         Returns
         -------
         self
+            This estimator.
 
         Examples
         --------
@@ -208,23 +227,30 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         return 1 + int(self.n_power_iter)
 
     def end_pass(self, number: int) -> None:
-        """Begin another pass, unless it has begun: all rows have come ``number`` times."""
+        """Begin another pass, unless it has begun.
+
+        Parameters
+        ----------
+        number : int
+            Times that all rows have come.
+        """
         if self._n_passes_done < number:
             self.next_pass()
 
-    def certify(self, X: Any, sample_weight: Any = None) -> Self:
+    def certify(self, X: RowsLike | RowSource, sample_weight: RowsLike | None = None) -> Self:
         """Find the bounds of `spectral_error_`, in a few looks at all rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or RowSource
             The rows that the subspace was learned from, or others to hold it against.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
         self
+            This estimator.
         """
         if isinstance(X, RowSource):
             return self._certify(from_source(X, as_weights(sample_weight, X.n_rows or 0)))
@@ -262,7 +288,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
     def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
 
-    def _placed(self, X: Rows) -> Any:
+    def _placed(self, X: RowsLike) -> Any:
         return host_rows(X)
 
     def _map(self) -> LinearMap:
@@ -288,17 +314,15 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
             super()._absorb(other)
         self._bounds = None
 
-    def shard_template(self) -> Self:
-        """Return an unfitted copy for parts of the rows, with a fixed seed."""
-        template = super().shard_template()
+    def _template(self) -> Self:
+        template = super()._template()
         # All parts draw from one seed, each with a number of its own.
         template.random_state = seed_of(self.random_state)
         return template
 
-    def for_shard(self, index: int, n_shards: int) -> Self:
-        """Return a copy of this template for one of ``n_shards`` parts of the rows."""
+    def _part(self, index: int, n_shards: int) -> Self:
         if self._power is None:
-            return super().for_shard(index, n_shards)
+            return super()._part(index, n_shards)
         twin = copy.copy(self)
         twin._power, twin._answers = self._power.fresh(), {}
         return twin
@@ -327,7 +351,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
             self._n_passes_done = meta["n_passes_done"]
 
 
-def _weights(sample_weight: Any, n_rows: int) -> Array:
+def _weights(sample_weight: RowsLike | None, n_rows: int) -> Array:
     """Return row weights, all one if none were given."""
     weights = as_weights(sample_weight, n_rows)
     return np.ones(n_rows) if weights is None else weights

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, like, on_device, to_numpy
 from sksketch.ridge.solution import rounding_level
+from sksketch.sketches import Regression
 
 BLOCK_BYTES = 8 << 20
 
 
 def conjugate_gradients(
-    sketch: Any,
-    rows: Any,
-    weights: Any,
+    sketch: Regression,
+    rows: Rows,
+    weights: RowsLike | None,
     start: Array,
     ridge: float,
     n_steps: int,
@@ -36,7 +35,7 @@ def conjugate_gradients(
         What was learned from the same rows.
     rows : array or CSR matrix of shape (n_rows, n_features)
         Rows.
-    weights : array-like of shape (n_rows,), optional
+    weights : array-like of shape (n_rows,), default=None
         Weights of the rows.
     start : array of shape (n_features, n_targets)
         The sketch's answer.
@@ -104,12 +103,12 @@ def _covariance_product(rows: Rows, weights: Array | None, mean: Array | None, V
 
 
 def _covariance_product_on_device(
-    rows: Any, weights: Array | None, mean: Array | None, V: Array
+    rows: Rows, weights: Array | None, mean: Array | None, V: Array
 ) -> Array:
     """Return the same for rows on a device, a block of them at a time in float64."""
     step = max(1, DEVICE_ENTRIES // int(rows.shape[1]))
     directions, total = like(V, rows), 0.0 * V
-    for start in range(0, len(rows), step):
+    for start in range(0, rows.shape[0], step):
         block = cast(rows[start : start + step], np.float64)
         if mean is not None:
             block = block - like(mean, rows)

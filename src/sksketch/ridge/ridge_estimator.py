@@ -7,10 +7,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import like, on_device, precision, to_numpy
 from sksketch.arrays.rounding import gamma
@@ -69,14 +70,13 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     sketch_size: int
     fit_intercept: bool
     correction: str | float | None
+    sketch_: Regression
 
     @abstractmethod
     def _penalty(self) -> float:
         """Return the penalty of `coef_`."""
 
-    def new_sketch(self, n_features: int) -> Sketch:
-        """Return an empty sketch for rows of ``n_features`` columns, as the parameters ask."""
-        self._check_params()
+    def _sketch_for(self, n_features: int) -> Sketch:
         if isinstance(self.sketch, Sketch):
             inner = self.sketch.fresh()
         elif self.sketch == "auto" and exact_or_sketch("coefficients", n_features).exact:
@@ -87,17 +87,20 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
             inner = make_sketch(key, self.sketch_size, **options)
         return Regression(inner, centered=self.fit_intercept)
 
-    def _update(self, sketch: Any, rows: Any, targets: Any, sample_weight: Any) -> None:
+    def _update(
+        self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
+    ) -> None:
+        assert isinstance(sketch, Regression)
         sketch.update(rows, sample_weight, targets=targets)
         self.sketch_ = sketch
         self._answers = {}
 
-    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+    def _checked(self, X: RowsLike, y: RowsLike | None, reset: bool) -> tuple[Any, Any]:
         if on_device(X) or is_sparse_on_device(X):
             rows = checked_rows(self, X, reset=reset, all_finite=False)
             targets = _targets_of(y, rows.shape[0])
             return rows, targets.ravel() if targets.shape[1:] == (1,) else targets
-        if not reset and are_plain(self, X, y) and y.dtype == np.float64:
+        if not reset and are_plain(self, X, y) and np.asarray(y).dtype == np.float64:
             return host_rows(X), y
         rows, targets = validate_data(
             self,
@@ -121,9 +124,8 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
 
     def _solve(self, alpha: float) -> tuple[RidgeSolution, Array]:
         """Return the solution at a penalty, and its intercepts."""
-        sketch: Any = self.sketch_
-        if sketch.linear:
-            model = self._once("projected", lambda: self._projected(sketch))
+        if self.sketch_.linear:
+            model = self._once("projected", lambda: self._projected(self.sketch_))
             coefficients, intercepts = model.solve(alpha)
             nothing = np.full(coefficients.shape[1], np.inf)
             return RidgeSolution(coefficients, np.inf, nothing, nothing), intercepts
@@ -131,11 +133,10 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         return solution, self._intercepts(solution.coefficients)
 
     def _reader(self) -> RidgeReader:
-        sketch: Any = self.sketch_
-        reader: RidgeReader = self._once("reader", lambda: RidgeReader(sketch))
+        reader: RidgeReader = self._once("reader", lambda: RidgeReader(self.sketch_))
         return reader
 
-    def _projected(self, sketch: Any) -> ProjectedRidge:
+    def _projected(self, sketch: Regression) -> ProjectedRidge:
         matrix, targets, ones = sketch.projected()
         return ProjectedRidge(matrix, targets, ones if self.fit_intercept else None)
 
@@ -160,7 +161,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
 
     def _shaped(self, columns: Array) -> Any:
         """Return one column per target in the shape of the targets that came."""
-        shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
+        shape = self.sketch_.target_shape
         return columns.T if shape else columns.T[0]
 
     @property
@@ -175,7 +176,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
 
     def _read_intercept(self) -> Any:
         intercepts = self._found()[1]
-        shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
+        shape = self.sketch_.target_shape
         return intercepts if shape else float(intercepts[0])
 
     @property
@@ -187,10 +188,10 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     def coef_error_bound_absolute_(self) -> Any:
         """Certified bound on the length of the error of the sketch's coefficients."""
         bounds = self._solution().absolute_bounds
-        shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
+        shape = self.sketch_.target_shape
         return bounds if shape else float(bounds[0])
 
-    def path(self, alphas: Any) -> RidgePath:
+    def path(self, alphas: npt.ArrayLike) -> RidgePath:
         """Return coefficients for many penalties without another look at the rows.
 
         Parameters
@@ -201,12 +202,13 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         Returns
         -------
         RidgePath
+            Coefficients, intercepts and error bounds, in the order of ``alphas``.
         """
         self._require_fitted()
         values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
         check_value("alphas", values, PENALTIES)
         found = [self._solve(float(alpha)) for alpha in values]
-        shape: Any = self.sketch_.target_shape  # type: ignore[attr-defined]
+        shape = self.sketch_.target_shape
         intercepts = np.stack([intercepts for _, intercepts in found])
         return RidgePath(
             values,
@@ -215,7 +217,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
             np.array([solution.relative_bound for solution, _ in found]),
         )
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: RowsLike) -> Any:
         """Return the model's targets of rows.
 
         Parameters
@@ -234,7 +236,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         predicted = times(rows, self.coef_.T)
         return predicted + like(self.intercept_, predicted, precision(predicted))
 
-    def prediction_error_bound(self, X: Any) -> Array:
+    def prediction_error_bound(self, X: RowsLike) -> Array:
         """Bound how far each prediction can be from that of the exact solution.
 
         Parameters
@@ -259,7 +261,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         lengths = np.linalg.norm((coefficients.T * scales).T, axis=0)
         rounding = g * np.abs(intercepts)
         mean, mean_error = np.zeros(rows.shape[1]), 0.0
-        if self.fit_intercept and not self.sketch_.linear:  # type: ignore[attr-defined]
+        if self.fit_intercept and not self.sketch_.linear:
             # The intercept is the mean of the targets less the prediction at the mean.
             moments = self._reader().moments
             mean, mean_error = moments.mean, moments.mean_error / float(np.min(scales))
@@ -275,7 +277,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         return np.asarray(self._shaped(bounds + g * np.outer(sizes, lengths)).T)
 
 
-def _targets_of(y: Rows, n_rows: int) -> Array:
+def _targets_of(y: RowsLike | None, n_rows: int) -> Array:
     """Return the targets of rows on a device, in numpy, or refuse them."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")

@@ -42,7 +42,7 @@ class RidgeSolution:
         Bounds on ``|A (x_hat - x)|``.
     scales : array of shape (n_features,) or float
         Units of the columns, in which ``|scales * (x_hat - x)|`` is bounded.
-    scaled_bounds : array of shape (n_targets,), optional
+    scaled_bounds : array of shape (n_targets,), default=None
         Those bounds; the absolute ones if not given.
     """
 
@@ -81,7 +81,7 @@ def solve_summary(
         A'b as it was computed.
     ridge : float
         r. Directions whose eigenvalue is rounding with it count as zero, as without it.
-    cross_error : array of shape (n_targets,), optional
+    cross_error : array of shape (n_targets,), default=None
         Bounds on the length of the error of each column of ``cross``; zero if not given.
 
     Notes
@@ -163,7 +163,7 @@ class ProjectedRidge:
         S A.
     targets : array of shape (sketch_size, n_targets)
         S b.
-    ones : array of shape (sketch_size,), optional
+    ones : array of shape (sketch_size,), default=None
         S 1; given, an intercept is fitted without penalty.
 
     Examples

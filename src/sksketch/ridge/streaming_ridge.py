@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.models.constraints import number, whole
 from sksketch.ridge.refinement import conjugate_gradients
 from sksketch.ridge.ridge_estimator import RidgeEstimator
@@ -24,21 +24,21 @@ class StreamingRidge(RidgeEstimator):
 
     Parameters
     ----------
-    alpha : float
+    alpha : float, default=1.0
         Penalty. It is not part of what is learned: `path` answers for any other.
-    sketch : str or Sketch
+    sketch : str or Sketch, default="auto"
         "auto" keeps the exact covariance while it takes no more than 64 MiB and robust FD
         beyond that. The methods of the paper are "fd", "rfd", "isvd", "2lfd", "sign",
         "gaussian", "countsketch" and "exact"; or pass an empty sketch.
-    sketch_size : int
+    sketch_size : int, default=64
         Rows that the sketch keeps.
-    fit_intercept : bool
+    fit_intercept : bool, default=True
         Whether to learn an intercept, by centering rows and targets in the same pass.
-    correction : str or float, optional
+    correction : str or float, default=None
         Read-out of the "fd" family: "half", "none", "energy" and the others of
         `FrequentDirections`. "energy" has the least coefficient error where the spectrum is
         flat, and can be worse than "half" where it falls fast and the sketch is small.
-    refine : int
+    refine : int, default=0
         Further passes of conjugate gradients over the rows given to `fit`, which start at
         the sketch's answer and are preconditioned by it.
 
@@ -47,13 +47,43 @@ class StreamingRidge(RidgeEstimator):
     coef_ : array of shape (n_features,) or (n_targets, n_features)
         Coefficients.
     intercept_ : float or array of shape (n_targets,)
-        Intercept.
+        Intercept; 0.0 without one.
     coef_error_bound_ : float
         Certified bound on ``|coef_ - w| / |w|``, rounding included, with w the exact
         coefficients; ``inf`` if none is certified. After ``refine`` it is that of the sketch's
         answer and the way from there, so it does not show how much closer they are.
     coef_error_bound_absolute_ : float or array of shape (n_targets,)
         The same for ``|coef_ - w|``.
+    certificate_ : Certificate
+        What is certain about the covariance of the rows, with its error bounds.
+    plan_ : str
+        One sentence: how the rows are remembered, why, and in how much memory.
+    sketch_ : Regression
+        What remembers rows and targets.
+    n_samples_seen_ : int
+        Rows learned from.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    StreamingRidgeCV : Chooses the penalty in the same pass.
+    OnlineNewtonRegressor : Predicts each row before it learns from it.
+    FrequentDirections : The sketch by itself.
+    sklearn.linear_model.Ridge : For rows that fit in memory.
+
+    Notes
+    -----
+    The methods are those of [1]_. Their FDRR is ``sketch="fd"``, RFDRR "rfd", iSVDRR "isvd",
+    2LFDRR "2lfd", RPRR "sign", CSRR "countsketch" and RR "exact". FDRR at a penalty is RFDRR at a
+    smaller one: whoever chooses ``alpha`` by validation gets the same path from both.
+
+    References
+    ----------
+    .. [1] Shi, B. and Phillips, J. M. (2021). "A Deterministic Streaming Sketch for Ridge
+       Regression". AISTATS, PMLR 130.
 
     Examples
     --------
@@ -67,12 +97,6 @@ class StreamingRidge(RidgeEstimator):
     >>> model.path([1.0, 1000.0]).coef.round(1)
     array([[1. , 2. , 3. ],
            [0.3, 0.6, 1. ]])
-
-    Notes
-    -----
-    Shi and Phillips (2021). Their FDRR is ``sketch="fd"``, RFDRR "rfd", iSVDRR "isvd", 2LFDRR
-    "2lfd", RPRR "sign", CSRR "countsketch" and RR "exact". FDRR at a penalty is RFDRR at a
-    smaller one: whoever chooses ``alpha`` by validation gets the same path from both.
     """
 
     kind = "streaming-ridge"
@@ -102,16 +126,17 @@ class StreamingRidge(RidgeEstimator):
     def _penalty(self) -> float:
         return float(self.alpha)
 
-    def shard_template(self) -> Self:
-        """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""
+    def _template(self) -> Self:
         if self.refine:
             raise ValueError(
                 f"refine={self.refine} looks at all rows again, in memory; set refine=0 for parts "
                 "that are learned apart"
             )
-        return super().shard_template()
+        return super()._template()
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None
+    ) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
 
         Parameters
@@ -120,12 +145,13 @@ class StreamingRidge(RidgeEstimator):
             Rows; those of dask are learned where they lie, see `fit_dask`.
         y : array-like or dask collection of shape (n_samples,) or (n_samples, n_targets)
             Targets.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
 
         Returns
         -------
         self
+            This estimator.
         """
         super().fit(X, y, sample_weight)
         if self.refine:
@@ -136,7 +162,9 @@ class StreamingRidge(RidgeEstimator):
             )
         return self
 
-    def _update(self, sketch: Any, rows: Any, targets: Any, sample_weight: Any) -> None:
+    def _update(
+        self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
+    ) -> None:
         super()._update(sketch, rows, targets, sample_weight)
         self._refined = None
 

@@ -6,14 +6,15 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.exceptions import NotMergeableError
 from sksketch.models.constraints import one_of, such, whole
 from sksketch.ridge.holdout import Reservoir
 from sksketch.ridge.ridge_estimator import PENALTIES, RidgeEstimator
 from sksketch.ridge.solution import residual_dimension_interval
-from sksketch.sketches import Sketch
+from sksketch.sketches import Regression, Sketch
 from sksketch.state.persistence import State
 
 DEFAULT_ALPHAS = (0.1, 1.0, 10.0)
@@ -24,17 +25,27 @@ class StreamingRidgeCV(RidgeEstimator):
 
     Parameters
     ----------
-    alphas : array-like of shape (n_alphas,)
+    alphas : array-like of shape (n_alphas,), default=(0.1, 1.0, 10.0)
         Penalties to choose from.
-    sketch, sketch_size, fit_intercept, correction :
-        As for `StreamingRidge`.
-    selection : {"gcv", "holdout"}
+    sketch : str or Sketch, default="auto"
+        "auto" keeps the exact covariance while it takes no more than 64 MiB and robust FD
+        beyond that. The methods of the paper are "fd", "rfd", "isvd", "2lfd", "sign",
+        "gaussian", "countsketch" and "exact"; or pass an empty sketch.
+    sketch_size : int, default=64
+        Rows that the sketch keeps.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept, by centering rows and targets in the same pass.
+    correction : str or float, default=None
+        Read-out of the "fd" family: "half", "none", "energy" and the others of
+        `FrequentDirections`. "energy" has the least coefficient error where the spectrum is
+        flat, and can be worse than "half" where it falls fast and the sketch is small.
+    selection : {"gcv", "holdout"}, default="gcv"
         How to choose: by generalized cross-validation, computed from the sketch alone, or by
         the squared error on rows that are kept apart.
-    holdout_rows : int
+    holdout_rows : int, default=1000
         Rows kept apart, chosen at random over the whole stream, if ``selection="holdout"``. The
         model does not learn from them.
-    random_state : int
+    random_state : int, default=0
         Chooses those rows.
 
     Attributes
@@ -46,10 +57,45 @@ class StreamingRidgeCV(RidgeEstimator):
         Generalized cross-validation score, or mean squared error on the rows kept apart. With
         "gcv" it is the largest that the coefficients found by the sketch can have.
     score_intervals_ : array of shape (n_alphas, 2)
-        What is certain, with "gcv", of the score of the exact solution at each penalty, whatever
+        Certified interval, with "gcv", of the score of the exact solution at each penalty, whatever
         the sketch lost and rounding did; from 0 to inf for sketches without a bound.
-    coef_, intercept_, coef_error_bound_ :
-        As for `StreamingRidge`, at ``alpha_``.
+    coef_ : array of shape (n_features,) or (n_targets, n_features)
+        Coefficients at ``alpha_``.
+    intercept_ : float or array of shape (n_targets,)
+        Intercept at ``alpha_``; 0.0 without one.
+    coef_error_bound_ : float
+        Certified bound on ``|coef_ - w| / |w|``, rounding included, with w the exact
+        coefficients at ``alpha_``; ``inf`` if none is certified.
+    coef_error_bound_absolute_ : float or array of shape (n_targets,)
+        The same for ``|coef_ - w|``.
+    certificate_ : Certificate
+        What is certain about the covariance of the rows, with its error bounds.
+    plan_ : str
+        One sentence: how the rows are remembered, why, and in how much memory.
+    sketch_ : Regression
+        What remembers rows and targets.
+    n_samples_seen_ : int
+        Rows learned from.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    StreamingRidge : One penalty, or a path of them.
+    sklearn.linear_model.RidgeCV : For rows that fit in memory.
+
+    Notes
+    -----
+    The coefficients are those of [1]_ and the score is that of [2]_, summed over the targets.
+
+    References
+    ----------
+    .. [1] Shi, B. and Phillips, J. M. (2021). "A Deterministic Streaming Sketch for Ridge
+       Regression". AISTATS, PMLR 130.
+    .. [2] Golub, G. H., Heath, M. and Wahba, G. (1979). "Generalized Cross-Validation as a Method
+       for Choosing a Good Ridge Parameter". Technometrics 21(2).
 
     Examples
     --------
@@ -72,7 +118,7 @@ class StreamingRidgeCV(RidgeEstimator):
 
     def __init__(
         self,
-        alphas: Any = DEFAULT_ALPHAS,
+        alphas: npt.ArrayLike = DEFAULT_ALPHAS,
         *,
         sketch: str | Sketch = "auto",
         sketch_size: int = 64,
@@ -91,10 +137,14 @@ class StreamingRidgeCV(RidgeEstimator):
         self.holdout_rows = holdout_rows
         self.random_state = random_state
 
-    def _update(self, sketch: Any, rows: Any, targets: Any, sample_weight: Any) -> None:
+    def _update(
+        self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
+    ) -> None:
         if self.selection == "gcv":
             super()._update(sketch, rows, targets, sample_weight)
             return
+        assert isinstance(sketch, Regression)
+        assert targets is not None
         first = sketch is not self.__dict__.get("sketch_")
         if first or self._reservoir is None:
             self._reservoir = Reservoir(self.holdout_rows, int(self.random_state))
@@ -136,12 +186,11 @@ class StreamingRidgeCV(RidgeEstimator):
 
     def _generalized(self, alpha: float) -> tuple[float, tuple[float, float]]:
         """Return the score and its interval: n |A x - b|^2 / (n - free columns)^2 by targets."""
-        sketch: Any = self.sketch_
         solution = self._solve(alpha)[0]
         reader = self._reader()
         moments = reader.moments
-        if sketch.linear:
-            projected = self._once("projected", lambda: self._projected(sketch))
+        if self.sketch_.linear:
+            projected = self._once("projected", lambda: self._projected(self.sketch_))
             return projected.score(alpha, moments.weight), (0.0, np.inf)
         ends = reader.squared_error_interval(solution.coefficients)
         # From the coefficients that are returned to the exact ones.
@@ -173,10 +222,9 @@ class StreamingRidgeCV(RidgeEstimator):
         if self.selection == "holdout":
             raise NotMergeableError('rows kept apart cannot be merged; fit with selection="gcv"')
 
-    def shard_template(self) -> Self:
-        """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""
+    def _template(self) -> Self:
         self._require_no_holdout()
-        return super().shard_template()
+        return super()._template()
 
     def _learned(self, state: State) -> State:
         state = super()._learned(state)

@@ -99,7 +99,7 @@ def find_bases(
     return Triple(*(B[:, :k] for B in bases))
 
 
-def _start(features: FeatureMap, X: Any, width: int, seed: int) -> Any:
+def _start(features: FeatureMap, X: Rows, width: int, seed: int) -> Any:
     n_columns = features.n_columns
     values = stream(seed, "directions").standard_normal((n_columns, min(width, n_columns)))
     return orthonormal(like(values, X))
@@ -124,7 +124,7 @@ def _images(features: Triple, views: Triple, bases: Triple, shared: bool) -> Tri
     return Triple(*([sum(images)] * 3 if shared else images))
 
 
-def coordinates(features: FeatureMap, X: Rows, basis: Any) -> Any:
+def coordinates(features: FeatureMap, X: Rows, basis: Rows) -> Any:
     """Return B' psi(x) for all rows, in float64."""
     return features.evaluate(X, basis) * features.n_columns**-0.5
 

@@ -8,10 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike, Seed
 from sksketch.arrays.namespace import like, namespace, to_numpy
-from sksketch.arrays.random import stream
-from sksketch.kernel_methods.batching import joined_rows
 from sksketch.kernel_methods.fitting import (
     KERNEL_CONSTRAINTS,
     as_column,
@@ -20,23 +18,21 @@ from sksketch.kernel_methods.fitting import (
     kernel_rows,
 )
 from sksketch.kernel_methods.kernels import SHIFT_INVARIANT
-from sksketch.kernel_methods.latent.density import (
-    WeightedDensity,
-    density_bandwidth,
-    to_sum_one,
-    volume,
-    with_bandwidth,
-)
+from sksketch.kernel_methods.latent.density import volume
 from sksketch.kernel_methods.latent.multiview import (
     Mixture,
     Triple,
-    coordinates,
     find_bases,
     find_moments,
-    responsibilities,
     solve,
 )
-from sksketch.kernel_methods.latent.three_views import Learned, checked_triple, checked_view
+from sksketch.kernel_methods.latent.three_views import (
+    Learned,
+    checked_triple,
+    checked_view,
+    densities,
+    kept_rows,
+)
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import FLAG, check_value, number, one_of, whole
 from sksketch.models.parameters import seed_of
@@ -54,33 +50,33 @@ class MultiviewMixture(Estimator):
 
     Parameters
     ----------
-    n_components : int
+    n_components : int, default=2
         Hidden classes, no more than the views can tell apart.
-    kernel : str
-        "gaussian", "laplacian", "cauchy" or "matern".
-    bandwidth : float or "median"
+    kernel : {"gaussian", "laplacian", "cauchy", "matern"}, default="gaussian"
+        The kernel, see `RandomFeatures`.
+    bandwidth : float or "median", default="median"
         Rows are divided by it. "median" is the median distance between rows, of each view.
-    n_random_features : int
+    n_random_features : int, default=1024
         Random features of each view, made again when they are needed. With the lift their
         number hardly matters.
-    landmarks : int, optional
+    landmarks : int, default=None
         Number of landmarks of Nystrom features, better where rows have few columns.
-    same_conditionals : bool
+    same_conditionals : bool, default=True
         Whether the three views have the same density given the class, as repeated
         measurements have. Otherwise views may differ, and also in their columns.
-    lift_rows : int
+    lift_rows : int, default=20_000
         Triples kept for ``density``, which is then a kernel density estimate with weights: it
         has no error of the features. 0 keeps none and evaluates the features.
-    density_bandwidth : float or "auto"
+    density_bandwidth : float or "auto", default="auto"
         Bandwidth of these densities. "auto" is ``bandwidth`` where that is a number, and
         otherwise Silverman's rule: the bandwidth that tells classes apart best is wider than
         the one that shows their densities.
-    n_passes : int
+    n_passes : int, default=1
         Passes over all triples that improve directions found on a pilot of 20,000 of them; one
         more finds the moments.
-    kernel_params : dict, optional
-        "nu" of "matern" (1.5).
-    random_state : int, RandomState or None
+    kernel_params : dict, default=None
+        Parameters of the kernel: "nu" of "matern" (1.5).
+    random_state : int, RandomState or None, default=0
         Seed of features, samples and starts.
 
     Attributes
@@ -93,8 +89,39 @@ class MultiviewMixture(Estimator):
     singular_values_ : array of shape (n_components,)
         Of the second moment of two views; the last must stand out of noise of about
         1/sqrt(n_samples).
-    bandwidth_, density_bandwidth_ : float, or a tuple of one for each view
-        The bandwidths used.
+    bandwidth_ : float or tuple of three floats
+        The bandwidth of the features, one for each view unless ``same_conditionals``.
+    density_bandwidth_ : float or tuple of three floats
+        The bandwidth of the densities, likewise.
+    features_ : tuple of three FeatureMap
+        The features of each view.
+    coefficients_ : tuple of three arrays of shape (n_features_out, n_components)
+        Coefficients of the kernel means of each view given the class.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    RandomFeatures : The features by themselves.
+    StreamingSpectralClustering : Clusters of rows with one view.
+    sklearn.mixture.GaussianMixture : One view, with densities of one form.
+
+    Notes
+    -----
+    The model is that of [1]_, section 5, and [2]_. The span of the conditional means is found by
+    subspace iteration in passes instead of stochastic steps. Densities are smoothed by the kernel:
+    ``density`` estimates the true one convolved with k / volume(k). It is clipped at zero; the
+    signed estimate underneath is what is unbiased. Rows in float32 are many times as fast as in
+    float64 with random features.
+
+    References
+    ----------
+    .. [1] Xie, B., Liang, Y. and Song, L. (2015). "Scale Up Nonlinear Component Analysis with
+       Doubly Stochastic Gradients". NeurIPS.
+    .. [2] Song, L., Anandkumar, A., Dai, B. and Xie, B. (2014). "Nonparametric Estimation of
+       Multi-View Latent Variable Models". ICML, PMLR 32.
 
     Examples
     --------
@@ -107,15 +134,6 @@ class MultiviewMixture(Estimator):
     True
     >>> bool(abs(model.density([[2.0], [-2.0]], 0) - [0.4, 0.0]).max() < 0.05)
     True
-
-    Notes
-    -----
-    Xie, Liang and Song (2015), section 5, and Song et al. (2014). The span of the conditional
-    means is found by subspace iteration in passes instead of stochastic steps. Densities are
-    smoothed by the kernel: ``density`` estimates the true one convolved with k / volume(k). It
-    is clipped at zero; the signed estimate underneath is what is unbiased.
-
-    Rows in float32 are many times as fast as in float64 with random features.
     """
 
     kind = "multiview-mixture"
@@ -149,7 +167,7 @@ class MultiviewMixture(Estimator):
         density_bandwidth: float | str = "auto",
         n_passes: int = 1,
         kernel_params: dict[str, Any] | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -163,17 +181,22 @@ class MultiviewMixture(Estimator):
         self.kernel_params = kernel_params
         self.random_state = random_state
 
-    def fit(self, X1: Any, X2: Any, X3: Any) -> Self:
+    def fit(self, X1: RowsLike, X2: RowsLike, X3: RowsLike) -> Self:
         """Learn from triples: row i of each view belongs to the same hidden class.
 
         Parameters
         ----------
-        X1, X2, X3 : array-like or sparse matrix of shape (n_samples, n_features)
-            The views; with ``same_conditionals=False`` their columns may differ in number.
+        X1 : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the first view.
+        X2 : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the second view.
+        X3 : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the third view.
 
         Returns
         -------
         self
+            This estimator.
         """
         self._check_params()
         with or_as_before(self):
@@ -187,10 +210,10 @@ class MultiviewMixture(Estimator):
                 fitted_features(params, X, seed, landmarks=self.landmarks)
                 for X in (views[:1] if shared else views)
             ]
-            if min(f.n_columns for f in maps) < k:
+            if (most := min(f.n_columns for f in maps)) < k:
                 raise ValueError(
-                    f"n_components={k} needs as many features, got "
-                    f"{min(f.n_columns for f in maps)}; give more landmarks or random features"
+                    f"n_components={k} needs as many features, got {most}; give more landmarks or "
+                    "random features"
                 )
             self.features_ = Triple(*(maps * 3 if shared else maps))
             try:
@@ -205,7 +228,13 @@ class MultiviewMixture(Estimator):
                     "more triples, or another bandwidth"
                 ) from None
             self._keep(mixture, bases, n)
-            self._lifted = self._lift(views, mixture, bases, seed) if self.lift_rows else None
+            self._lifted = None
+            if self.lift_rows:
+                scales = self.density_bandwidth, self.bandwidth
+                rows, weights = kept_rows(
+                    self.features_, views, mixture, bases, self.lift_rows, seed
+                )
+                self._lifted = densities(self.features_, rows, weights, scales, seed, shared=shared)
         return self
 
     def density(self, X: Rows, component: int | None = None, *, view: int = 1) -> Any:
@@ -214,14 +243,16 @@ class MultiviewMixture(Estimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-        component : int, optional
+            Rows.
+        component : int, default=None
             The class, from 0 on, in the order of ``weights_``; all of them if not given.
-        view : {1, 2, 3}
+        view : {1, 2, 3}, default=1
             Which view the rows are of, where these have densities of their own.
 
         Returns
         -------
-        array of shape (n_samples,), or (n_samples, n_components) for all classes
+        array of shape (n_samples,) or (n_samples, n_components)
+            Densities given the class, or given each class.
         """
         self._require_fitted()
         check_value("view", view, one_of(1, 2, 3))
@@ -231,16 +262,22 @@ class MultiviewMixture(Estimator):
         found = namespace(values).clip(values, 0.0, math.inf) / volume(kernel, rows.shape[1])
         return found if component is None else found[:, component]
 
-    def predict_proba(self, X1: Any, X2: Any, X3: Any) -> Any:
+    def predict_proba(self, X1: RowsLike, X2: RowsLike, X3: RowsLike) -> Any:
         """Return the probability of each class for triples, from the estimated densities.
 
         Parameters
         ----------
-        X1, X2, X3 : array-like or sparse matrix of shape (n_samples, n_features)
+        X1 : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the first view.
+        X2 : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the second view.
+        X3 : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the third view.
 
         Returns
         -------
         array of shape (n_samples, n_components)
+            Probabilities, in the order of ``weights_``.
         """
         self._require_fitted()
         views = self._triple((X1, X2, X3), reset=False)
@@ -251,21 +288,29 @@ class MultiviewMixture(Estimator):
                 lifted = self._lifted[view].thinned(PREDICT_ROWS)
                 values, least = lifted(rows), 1.0 / lifted.rows.shape[0]
             else:
-                values, least = self._kernel_means(rows, view)[0], self._noise(view)
+                values = self._kernel_means(rows, view)[0]
+                # What the values of features are uncertain by.
+                least = 1.0 / math.sqrt(self.features_[view].n_columns)
             logs = logs + xp.log(xp.clip(values, least, math.inf))
         shares = xp.exp(logs - xp.max(logs, axis=1, keepdims=True))
         return shares / xp.sum(shares, axis=1, keepdims=True)
 
-    def predict(self, X1: Any, X2: Any, X3: Any) -> Any:
+    def predict(self, X1: RowsLike, X2: RowsLike, X3: RowsLike) -> Any:
         """Return the most probable class of each triple.
 
         Parameters
         ----------
-        X1, X2, X3 : array-like or sparse matrix of shape (n_samples, n_features)
+        X1 : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the first view.
+        X2 : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the second view.
+        X3 : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the third view.
 
         Returns
         -------
         array of shape (n_samples,)
+            Numbers of classes, in the order of ``weights_``.
         """
         shares = self.predict_proba(X1, X2, X3)
         return namespace(shares).argmax(shares, axis=1)
@@ -309,33 +354,6 @@ class MultiviewMixture(Estimator):
                 for B, M, f in zip(bases, mixture.means, self.features_, strict=True)
             )
         )
-
-    def _lift(self, views: Triple, mixture: Mixture, bases: Triple, seed: int) -> Triple:
-        """Return the densities of each view: kept rows, weighted by what the others say."""
-        n = views[0].shape[0]
-        chosen = stream(seed, "lift").choice(n, min(n, self.lift_rows), replace=False)
-        chosen.sort()
-        rows = [X[like(chosen, X)] for X in views]
-        found = [
-            responsibilities(mixture, coordinates(f, X, B), view)
-            for view, (f, X, B) in enumerate(zip(self.features_, rows, bases, strict=True))
-        ]
-        weights = [(found[1] + found[2]) / 2, (found[0] + found[2]) / 2, (found[0] + found[1]) / 2]
-        if self.same_conditionals:
-            rows, weights = [joined_rows(rows)] * 3, [joined_rows(weights)] * 3
-        lifted = []
-        for f, X, w in zip(self.features_, rows, weights, strict=True):
-            scale = self.density_bandwidth
-            if isinstance(scale, str):
-                scale = self.bandwidth
-            if isinstance(scale, str):
-                scale = density_bandwidth(X, X.shape[0], f.kernel.name, seed)
-            lifted.append(WeightedDensity(with_bandwidth(f.kernel, scale), X, to_sum_one(w)))
-        return Triple(*lifted)
-
-    def _noise(self, view: int) -> float:
-        """Return what the values of features are uncertain by."""
-        return 1.0 / math.sqrt(self.features_[view].n_columns)
 
     def _kernel_means(self, rows: Rows, view: int) -> tuple[Any, Any]:
         """Return E[k(x, X) | h] for rows x and all classes h, and the kernel."""

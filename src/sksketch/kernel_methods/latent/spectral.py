@@ -80,7 +80,7 @@ def spectral_coefficients(features: FeatureMap, X: Rows, n_clusters: int, seed: 
     return vectors[:, keep] / scale * M**-0.5
 
 
-def embedding(features: FeatureMap, coefficients: Any, X: Rows) -> Any:
+def embedding(features: FeatureMap, coefficients: Rows, X: Rows) -> Any:
     """Return rows as directions: of length one, or zero for those without neighbors."""
     H = features.evaluate(X, coefficients)
     xp = namespace(H)
@@ -88,7 +88,7 @@ def embedding(features: FeatureMap, coefficients: Any, X: Rows) -> Any:
     return H / xp.where(lengths > 0, lengths, 1.0)[:, None]
 
 
-def nearest(points: Any, centers: Any) -> Any:
+def nearest(points: Rows, centers: Rows) -> Any:
     """Return the index of the center next to each point."""
     xp, C = namespace(points), like(centers, points)
     return xp.argmin(xp.sum(C * C, axis=1)[None, :] - 2.0 * (points @ C.T), axis=1)

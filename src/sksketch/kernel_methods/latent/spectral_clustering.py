@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import Tags
 from threadpoolctl import threadpool_limits
 
-from sksketch._typing import Array, Rows
+from sksketch._typing import Array, Rows, RowsLike, Seed
 from sksketch.arrays.namespace import dtype_name, namespace, to_numpy
 from sksketch.arrays.random import sampled
 from sksketch.kernel_methods.feature_maps import load_features
@@ -43,23 +43,26 @@ class StreamingSpectralClustering(
 
     Parameters
     ----------
-    n_clusters : int
+    n_clusters : int, default=8
         Clusters to find, and columns of the embedding.
-    kernel : str
-        A kernel of `RandomFeatures`.
-    bandwidth : float, "local" or "median"
+    kernel : {"gaussian", "laplacian", "cauchy", "matern", "dot-product", "polynomial", \
+            "exponential-semigroup", "reciprocal-semigroup", "arc-cosine"}, default="gaussian"
+        The kernel, see `RandomFeatures`.
+    bandwidth : float, "local" or "median", default="local"
         Rows are divided by it. "local" is the median distance to a near neighbor in a sample
         of 1500 rows: the one whose rank is 2.5 % of the rows of a cluster of mean size, and at
         least 7. The median distance between rows is too wide for clusters that are no balls.
-    landmarks : int, array of shape (n_landmarks, n_features) or None
+    landmarks : int, array of shape (n_landmarks, n_features) or None, default=500
         Number of landmarks of Nystrom features, or the landmarks. None takes random features.
-    n_random_features : int
+    n_random_features : int, default=2048
         Random features where ``landmarks`` is None. They need a clear gap in the spectrum of
         the affinity, above 10/sqrt(n_random_features), and a bandwidth that leaves one; prefer
         landmarks.
-    kernel_params : dict, optional
-        Parameters of the kernel, see `RandomFeatures`.
-    random_state : int, RandomState or None
+    kernel_params : dict, default=None
+        Parameters of the kernel: "nu" of "matern" (1.5), "coefficients" of "dot-product" (1/n!),
+        "degree" (3) and "coef0" (1) of "polynomial", "beta" and "rate" (1) of the semigroup
+        kernels, "order" of "arc-cosine" (1).
+    random_state : int, RandomState or None, default=0
         Seed of all samples, of the features and of k-means.
 
     Attributes
@@ -68,10 +71,39 @@ class StreamingSpectralClustering(
         The cluster of each row of ``fit``; a saved model does without.
     cluster_centers_ : array of shape (n_clusters, n_clusters)
         Centers of the embedded rows.
+    coefficients_ : array of shape (n_features_out, n_clusters)
+        Coefficients of the embedding in the features.
     bandwidth_ : float
         The bandwidth used.
     features_ : FeatureMap
         The features used.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    RandomFeatures : The features by themselves.
+    StreamingKernelPCA : Components in place of clusters.
+    sklearn.cluster.SpectralClustering : For rows whose affinity matrix fits in memory.
+
+    Notes
+    -----
+    The paper [1]_ clusters by plain kernel PCA, which fails on two circles: only features weighted
+    by their degree lead to the normalized cut [2]_. Degrees are floored at 10 % of their median, so
+    that single rows far from all others do not take a direction.
+
+    ``fit`` reads the rows in blocks and leaves memory maps on disk; there is no
+    ``partial_fit``, as the degree of a row needs all others. For a stream that cannot be read
+    again, fit a sample of it and ``predict`` the rest.
+
+    References
+    ----------
+    .. [1] Xie, B., Liang, Y. and Song, L. (2015). "Scale Up Nonlinear Component Analysis with
+       Doubly Stochastic Gradients". NeurIPS.
+    .. [2] Ng, A. Y., Jordan, M. I. and Weiss, Y. (2001). "On Spectral Clustering: Analysis and an
+       Algorithm". NeurIPS.
 
     Examples
     --------
@@ -82,16 +114,6 @@ class StreamingSpectralClustering(
     >>> inner, outer = model.predict([[0.0, 0.4], [0.0, 1.0]])
     >>> bool((model.labels_[:200] == outer).all() and (model.labels_[200:] == inner).all())
     True
-
-    Notes
-    -----
-    Xie, Liang and Song (2015) cluster by plain kernel PCA, which fails on two circles: only
-    features weighted by their degree lead to the normalized cut. Degrees are floored at 10 %
-    of their median, so that single rows far from all others do not take a direction.
-
-    ``fit`` reads the rows in blocks and leaves memory maps on disk; there is no
-    ``partial_fit``, as the degree of a row needs all others. For a stream that cannot be read
-    again, fit a sample of it and ``predict`` the rest.
     """
 
     kind = "spectral-clustering"
@@ -107,10 +129,10 @@ class StreamingSpectralClustering(
         *,
         kernel: str = "gaussian",
         bandwidth: float | str = "local",
-        landmarks: Any = 500,
+        landmarks: RowsLike | None = 500,
         n_random_features: int = 2048,
         kernel_params: dict[str, Any] | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -120,7 +142,7 @@ class StreamingSpectralClustering(
         self.kernel_params = kernel_params
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Cluster rows.
 
         Parameters
@@ -133,6 +155,7 @@ class StreamingSpectralClustering(
         Returns
         -------
         self
+            This estimator.
         """
         self._check_params()
         with or_as_before(self):
@@ -156,25 +179,28 @@ class StreamingSpectralClustering(
             self.labels_ = self._labels(rows)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: RowsLike) -> Any:
         """Return the cluster of each row.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         array of shape (n_samples,)
+            Numbers of clusters.
         """
         return self._labels(self._known(X))
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: RowsLike) -> Any:
         """Return the embedding of rows, in their precision and on their device.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
@@ -195,7 +221,7 @@ class StreamingSpectralClustering(
     def _n_features_out(self) -> int:
         return int(self.coefficients_.shape[1])
 
-    def _known(self, X: Any) -> Any:
+    def _known(self, X: RowsLike) -> Any:
         self._require_fitted()
         return kernel_rows(self, X, reset=False)
 

@@ -7,10 +7,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sksketch._typing import Rows
+from sksketch.arrays.namespace import like
+from sksketch.arrays.random import stream
+from sksketch.kernel_methods.batching import joined_rows
 from sksketch.kernel_methods.feature_maps import load_features
 from sksketch.kernel_methods.fitting import further_rows
-from sksketch.kernel_methods.latent.density import WeightedDensity
-from sksketch.kernel_methods.latent.multiview import Triple
+from sksketch.kernel_methods.latent.density import (
+    WeightedDensity,
+    density_bandwidth,
+    to_sum_one,
+    with_bandwidth,
+)
+from sksketch.kernel_methods.latent.multiview import (
+    Mixture,
+    Triple,
+    coordinates,
+    responsibilities,
+)
 from sksketch.state.persistence import State
 
 
@@ -44,6 +57,45 @@ def checked_view(X: Rows, name: str, n_features: int | None, shared: bool) -> An
             + "; views of different columns need same_conditionals=False" * bool(shared)
         )
     return rows
+
+
+def kept_rows(
+    features: Triple, views: Triple, mixture: Mixture, bases: Triple, n_rows: int, seed: int
+) -> tuple[Triple, Triple]:
+    """Return random rows of each view, and their weights for each class by the other views."""
+    n = views[0].shape[0]
+    chosen = stream(seed, "lift").choice(n, min(n, n_rows), replace=False)
+    chosen.sort()
+    rows = Triple(*(X[like(chosen, X)] for X in views))
+    first, second, third = (
+        responsibilities(mixture, coordinates(f, X, B), view)
+        for view, (f, X, B) in enumerate(zip(features, rows, bases, strict=True))
+    )
+    return rows, Triple((second + third) / 2, (first + third) / 2, (first + second) / 2)
+
+
+def densities(
+    features: Triple,
+    rows: Triple,
+    weights: Triple,
+    scales: tuple[float | str, ...],
+    seed: int,
+    *,
+    shared: bool,
+) -> Triple:
+    """Return the densities of each view given the class.
+
+    Their bandwidth is the first of ``scales`` that is a number, or that of Silverman's rule.
+    """
+    if shared:
+        rows, weights = (Triple(*[joined_rows(list(one))] * 3) for one in (rows, weights))
+    found = []
+    for f, X, w in zip(features, rows, weights, strict=True):
+        scale = next((one for one in scales if not isinstance(one, str)), None)
+        if scale is None:
+            scale = density_bandwidth(X, X.shape[0], f.kernel.name, seed)
+        found.append(WeightedDensity(with_bandwidth(f.kernel, scale), X, to_sum_one(w)))
+    return Triple(*found)
 
 
 class Learned(NamedTuple):

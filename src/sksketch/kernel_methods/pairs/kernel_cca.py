@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sksketch._typing import Array, Rows, RowsLike
+from sksketch._typing import Array, RowsLike, Seed
 from sksketch.arrays.namespace import to_numpy
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.pairs.pair_estimator import PairEstimator
@@ -20,37 +20,40 @@ class StreamingKernelCCA(PairEstimator):
 
     Parameters
     ----------
-    n_components : int
+    n_components : int, default=2
         Pairs of functions to find.
-    kernel : str
-        As for `RandomFeatures`, for both views.
-    bandwidth : float, "median" or a tuple of two
-        Rows are divided by it; "median" is that of each view.
-    kernel_params : dict, optional
-        Parameters of the kernel, as for `RandomFeatures`.
-    n_random_features : int
+    kernel : {"gaussian", "laplacian", "cauchy", "matern", "dot-product", "polynomial", \
+            "exponential-semigroup", "reciprocal-semigroup", "arc-cosine"}, default="gaussian"
+        The kernel of both views, see `RandomFeatures`.
+    bandwidth : float, "median" or tuple of two such, default="median"
+        Rows are divided by it; "median" is the median distance between pilot rows of each view.
+    kernel_params : dict, default=None
+        Parameters of the kernel: "nu" of "matern" (1.5), "coefficients" of "dot-product" (1/n!),
+        "degree" (3) and "coef0" (1) of "polynomial", "beta" and "rate" (1) of the semigroup
+        kernels, "order" of "arc-cosine" (1).
+    n_random_features : int, default=4096
         Random features of each view.
-    ridge : float or "auto"
+    ridge : float or "auto", default="auto"
         Penalty on the norms of the functions, beside their variance. It matters: without
         enough of it the correlations of few rows are all near one. "auto" is 0.06 times the
         total variance of the features, divided by the rows. Choose it by `score` on rows that
         were not learned from.
-    landmarks : int, array or a tuple of two, optional
+    landmarks : int, array of shape (n_landmarks, n_features) or tuple of two such, default=None
         Use the features of landmarks of each view instead of random ones.
-    solver : {"auto", "exact", "sgd"}
+    solver : {"auto", "exact", "sgd"}, default="auto"
         "exact" accumulates all covariances of the features and solves one dense problem; "sgd"
         makes doubly stochastic steps and needs memory for few numbers per feature. "auto" is
         "exact" while the covariances take no more than 512 MiB.
-    step : {"preconditioned", "plain"}
+    step : {"preconditioned", "plain"}, default="preconditioned"
         "preconditioned" divides the gradient by the leading part of each covariance, taken
         from the pilot rows, and needs far fewer steps than "plain", the step of the paper.
-    n_steps : int
+    n_steps : int, default=300
         Steps that `fit` makes with ``solver="sgd"``, over all rows again if need be.
-    batch_size : int
+    batch_size : int, default=1024
         Pairs of rows in a step; ten times the components or more.
-    cache_features : bool
+    cache_features : bool, default=False
         Whether to keep the frequencies, ``n_random_features * n_features`` numbers.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=0
         Seed of features, pilot rows and the order of rows.
 
     Attributes
@@ -58,9 +61,37 @@ class StreamingKernelCCA(PairEstimator):
     correlations_ : array of shape (n_components,)
         Canonical correlations on the rows learned from, largest first.
     bandwidths_ : tuple of two floats
+        The bandwidth of either view.
     plan_ : str
-        What was chosen, and why.
+        One sentence: the solver that was chosen, and why.
+    solver_ : {"exact", "sgd"}
+        The solver used.
+    embedding_sample_ : tuple of two arrays
+        Components of at most 400 rows of either view, for the pictures of a report.
     n_samples_seen_ : int
+        Pairs of rows learned from.
+    n_features_in_ : int
+        Columns of the first view.
+    n_features_y_ : int
+        Columns of the second view.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns of the first view, where they have names.
+
+    See Also
+    --------
+    StreamingKernelSVD : Functions of the largest covariance.
+    StreamingKernelPCA : Components of one view.
+    sklearn.cross_decomposition.CCA : Linear functions, for rows that fit in memory.
+
+    Notes
+    -----
+    The problem is that of [1]_. In print the eigenvalue of the problem with diagonal blocks is
+    1 + sigma^2; it is 1 + rho. Their only regularizer is to stop early; ours is the ridge.
+
+    References
+    ----------
+    .. [1] Xie, B., Liang, Y. and Song, L. (2015). "Scale Up Nonlinear Component Analysis with
+       Doubly Stochastic Gradients". NeurIPS.
 
     Examples
     --------
@@ -71,11 +102,6 @@ class StreamingKernelCCA(PairEstimator):
     >>> cca = StreamingKernelCCA(1, n_random_features=256, ridge=1e-3).fit(X[:1000], Y[:1000])
     >>> bool(cca.score(X[1000:], Y[1000:]) > 0.9)
     True
-
-    Notes
-    -----
-    Xie, Liang and Song (2015). In print the eigenvalue of the problem with diagonal blocks is
-    1 + sigma^2; it is 1 + rho. Their only regularizer is to stop early; ours is the ridge.
     """
 
     kind = "streaming-kernel-cca"
@@ -89,17 +115,17 @@ class StreamingKernelCCA(PairEstimator):
         n_components: int = 2,
         *,
         kernel: str = "gaussian",
-        bandwidth: Any = "median",
+        bandwidth: float | str | tuple[float | str, float | str] = "median",
         kernel_params: dict[str, Any] | None = None,
         n_random_features: int = 4096,
         ridge: float | str = "auto",
-        landmarks: Rows | None = None,
+        landmarks: RowsLike | None = None,
         solver: str = "auto",
         step: str = "preconditioned",
         n_steps: int = 300,
         batch_size: int = 1024,
         cache_features: bool = False,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -142,11 +168,14 @@ class StreamingKernelCCA(PairEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the first view.
         y : array-like or sparse matrix of shape (n_samples, n_features_y)
+            Rows of the second view.
 
         Returns
         -------
         float
+            Sum of the correlations, at most ``n_components``.
         """
         return self.total_correlation(X, y)
 
@@ -156,14 +185,17 @@ class StreamingKernelCCA(PairEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the first view.
         y : array-like or sparse matrix of shape (n_samples, n_features_y)
-        rotate : bool
+            Rows of the second view.
+        rotate : bool, default=False
             False takes the correlation of each pair of columns; True takes the canonical
             correlations of the two sets of columns on these rows, whatever their rotation.
 
         Returns
         -------
         float
+            Sum of the correlations, at most ``n_components``.
         """
         U, V = (to_numpy(Z).astype(np.float64) for Z in self.transform(X, y))
         U, V = U - U.mean(axis=0), V - V.mean(axis=0)

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_consistent_length
 from sksketch._typing import Array, PathLike, RowsLike
 from sksketch.arrays.namespace import like, on_device
 from sksketch.arrays.random import stream
-from sksketch.exceptions import NotMergeableError
 from sksketch.kernel_methods import piloted
 from sksketch.kernel_methods.feature_maps import FeatureMap
 from sksketch.kernel_methods.fitting import (
@@ -28,8 +27,6 @@ from sksketch.kernel_methods.pairs.pair_moments import PairedFunctions
 from sksketch.kernel_methods.pairs.pair_solvers import PILOT_ROWS, SOLVERS, FinishedPairs
 from sksketch.kernel_methods.piloted import (
     EMBEDDED_ROWS,
-    NOT_YET,
-    Found,
     PilotedLearner,
     Planned,
     Views,
@@ -86,7 +83,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     # Rows
 
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> Views:
+    def _checked(self, X: RowsLike, y: RowsLike, *, reset: bool) -> Views:
         """Return checked rows of both views."""
         rows = kernel_rows(self, X, reset=reset)
         others = self._checked_other(y, reset=reset)
@@ -95,7 +92,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
             raise ValueError("the two views must be arrays of the same library")
         return rows, others
 
-    def _checked_other(self, y: Any, *, reset: bool) -> Any:
+    def _checked_other(self, y: RowsLike | None, *, reset: bool) -> Any:
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give "
@@ -114,7 +111,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     # Learning
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike) -> Self:
         """Learn from all pairs of rows, forgetting what was learned before.
 
         Parameters
@@ -127,6 +124,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         Returns
         -------
         self
+            This estimator.
         """
         with or_as_before(self), Callbacks(self).running("fit"):
             rows, others = self._start(X, y)
@@ -136,7 +134,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
             self.embedding_sample_ = piloted.embedding_of(f(rows[some]), g(others[some]))
         return self
 
-    def _start(self, X: Any, y: Any) -> Views:
+    def _start(self, X: RowsLike, y: RowsLike) -> Views:
         """Begin with nothing learned; return checked rows."""
         self._check_params()
         rows = self._checked(X, y, reset=True)
@@ -185,7 +183,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         why = "as asked for" if self.solver != "auto" else f"they take {n_bytes / 2**20:.0f} MiB"
         return Planned(self._new_solver(x, y, exact, n_rows), f"{how}; {why}")
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: RowsLike, y: RowsLike) -> Self:
         """Learn from one more block of pairs, of any size.
 
         The first 4000 pairs are the pilot. With ``solver="sgd"`` later ones make a step
@@ -194,11 +192,14 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the first view.
         y : array-like or sparse matrix of shape (n_samples, n_features_y)
+            Rows of the second view.
 
         Returns
         -------
         self
+            This estimator.
         """
         with or_as_before(self):
             first = not hasattr(self, "_learner")
@@ -208,37 +209,19 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
             self.__dict__.pop("embedding_sample_", None)
         return self
 
-    def _absorb(self, other: Self) -> None:
-        if not hasattr(self, "_learner"):
-            raise NotMergeableError(NOT_YET.format(self.pilot_rows))
-        self._learner.merge(other._learner)
+    _absorb = piloted.absorb
 
     # Answers
 
-    def _found(self) -> Found:
-        """Return what the solver has found, computed once after each update."""
-        self._require_fitted()
-        found: Found = self._once("found", lambda: self._learner.found(self._solved))
-        return found
+    _found = piloted.found_by
 
     def _functions(self) -> PairedFunctions:
         functions: PairedFunctions = self._found().functions
         return functions
 
-    @property
-    def n_samples_seen_(self) -> int:
-        """Pairs of rows learned from."""
-        return int(self._once("n_samples_seen_", lambda: self._learner.n_rows))
-
-    @property
-    def solver_(self) -> str:
-        """The solver used."""
-        return self._found().solver
-
-    @property
-    def plan_(self) -> str:
-        """One sentence: the solver that was chosen, and why."""
-        return self._found().plan
+    n_samples_seen_ = property(piloted.n_samples_seen_)
+    solver_ = property(piloted.solver_)
+    plan_ = property(piloted.plan_)
 
     @property
     def _n_features_out(self) -> int:
@@ -250,18 +233,22 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         _, f, g = self._functions()
         return f.features.kernel.bandwidth, g.features.kernel.bandwidth
 
-    def transform(self, X: Any, y: Any = None) -> Any:
+    def transform(self, X: RowsLike, y: RowsLike | None = None) -> Any:
         """Return the components of rows, in their precision and on their device.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like or sparse matrix of shape (n_samples, n_features_y), optional
+            Rows of the first view.
+        y : array-like or sparse matrix of shape (n_samples, n_features_y), default=None
+            Rows of the second view.
 
         Returns
         -------
-        x_scores, or (x_scores, y_scores) if ``y`` is given
-            Arrays of shape (n_samples, n_components), paired column by column.
+        x_scores : array of shape (n_samples, n_components)
+            Components of the first view.
+        y_scores : array of shape (n_samples, n_components)
+            Those of the second view, paired with the first column by column, if ``y`` is given.
         """
         _, f, g = self._functions()
         rows = kernel_rows(self, X, reset=False)
@@ -272,34 +259,39 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         return scores, g(others)
 
     def fit_transform(self, X: RowsLike, y: RowsLike) -> Any:
-        """Learn from all pairs and return the components of both views."""
-        return self.fit(X, y).transform(X, y)
-
-    def keep_embedding(self, *views: Any) -> Self:
-        """Keep the components of some rows, for the pictures of a report.
-
-        `fit` does so by itself; after a stream the rows have gone.
+        """Learn from all pairs and return the components of both views.
 
         Parameters
         ----------
-        *views : arrays
-            Rows of both views; the first 400 are taken.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of the first view.
+        y : array-like or sparse matrix of shape (n_samples, n_features_y)
+            Rows of the second view.
 
         Returns
         -------
-        self
+        x_scores : array of shape (n_samples, n_components)
+            Components of the first view.
+        y_scores : array of shape (n_samples, n_components)
+            Those of the second view, paired with the first column by column.
         """
-        X, y = (view[:EMBEDDED_ROWS] for view in views)
-        self.embedding_sample_ = piloted.embedding_of(*self.transform(X, y))
-        return self
+        return self.fit(X, y).transform(X, y)
+
+    def _embedded(self, views: Views) -> Views:
+        X, y = views
+        scores: Views = self.transform(X, y)
+        return scores
+
+    keep_embedding = piloted.keep_embedding
 
     def save(self, path: PathLike, *, finished: bool = True) -> None:
         """Write the fitted estimator to one file, atomically; `sksketch.load` reads it.
 
         Parameters
         ----------
-        path : path
-        finished : bool
+        path : str or path-like
+            Where to; a file that is there is replaced.
+        finished : bool, default=True
             Whether to write the functions alone, which is all that later answers need. False
             keeps what is needed to learn more and to merge: the covariances of all features,
             or the directions that steps are divided by.
@@ -307,7 +299,13 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         write_state(self.finished_state() if finished else self.state(), path)
 
     def finished_state(self) -> State:
-        """Return the state of a model that will not learn more, as plain data."""
+        """Return the state of a model that will not learn more.
+
+        Returns
+        -------
+        State
+            The parameters and the functions, as plain data.
+        """
         other = copy.copy(self)
         found = self._found()
         chosen = Planned(FinishedPairs(found.functions, found.solver), found.plan)

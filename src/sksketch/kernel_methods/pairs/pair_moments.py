@@ -26,7 +26,7 @@ class PairMoments:
     Features are scaled by 1/sqrt(n_columns), so that their inner products are kernel values.
     """
 
-    def __init__(self, x: FeatureMap, y: FeatureMap, device: Any, *, within: bool = True) -> None:
+    def __init__(self, x: FeatureMap, y: FeatureMap, device: Rows, *, within: bool = True) -> None:
         self.x, self.y = x, y
         self.n_rows = 0
         self.within = within
@@ -71,7 +71,7 @@ class PairMoments:
         s, U, V = leading_pairs(self.covariances(center)[1], rank)
         return self._functions(s, U, V, center=center)
 
-    def _functions(self, strengths: Array, A: Any, B: Any, center: bool) -> PairedFunctions:
+    def _functions(self, strengths: Array, A: Rows, B: Rows, center: bool) -> PairedFunctions:
         sides = []
         for features, W, mean in zip((self.x, self.y), (A, B), self._means(center), strict=True):
             sides.append(Functions(features, W * features.n_columns**-0.5, to_numpy(mean @ W)))
@@ -101,7 +101,7 @@ class PairMoments:
 
 
 def canonical_pairs(
-    Cxx: Any, Cyy: Any, Cxy: Any, ridge: float, rank: int
+    Cxx: Rows, Cyy: Rows, Cxy: Rows, ridge: float, rank: int
 ) -> tuple[Array, Any, Any]:
     """Return canonical correlations and the directions of either side, as columns.
 
@@ -128,7 +128,7 @@ def canonical_pairs(
     return rho, A, B
 
 
-def leading_pairs(T: Any, rank: int) -> tuple[Array, Any, Any]:
+def leading_pairs(T: Rows, rank: int) -> tuple[Array, Any, Any]:
     """Return the leading singular values and vectors of a matrix, as columns.
 
     >>> import numpy as np

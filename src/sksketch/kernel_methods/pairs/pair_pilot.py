@@ -34,7 +34,7 @@ class Preconditioner(NamedTuple):
     tail: float
 
     @classmethod
-    def of(cls, F: Any, n_directions: int) -> Preconditioner:
+    def of(cls, F: Rows, n_directions: int) -> Preconditioner:
         """Return that of centered features F, through the products of their rows."""
         n = F.shape[0]
         q = max(1, min(n_directions, n // 2, F.shape[1] - 1))
@@ -47,7 +47,7 @@ class Preconditioner(NamedTuple):
         E = F.T @ V[:, :keep] / like(np.sqrt(values[:keep] * n), F, dtype_name(F))
         return cls(values[:keep], E, max(tail, 1e-9 * float(values[0])))
 
-    def apply(self, G: Any, ridge: float) -> Any:
+    def apply(self, G: Rows, ridge: float) -> Any:
         """Return the gradient with the leading directions slowed down to the others' pace."""
         xp = namespace(G)
         E = like(self.vectors, G)
@@ -77,7 +77,7 @@ def pilot_svd(features: list[Any], rank: int) -> tuple[list[Any], Any]:
     start = like(stream(0, "pilot").standard_normal((G.shape[1], min(rank + 8, n))), G)
     start = xp.astype(start, G.dtype, copy=False)
 
-    def squared(W: Any) -> Any:
+    def squared(W: Rows) -> Any:
         return G.T @ (F @ (F.T @ (G @ W))) / n**2
 
     values, V = block_krylov(squared, start, 4, rank + 1)
@@ -88,7 +88,7 @@ def pilot_svd(features: list[Any], rank: int) -> tuple[list[Any], Any]:
     return [_shaped(W, rank) * (0.5 / W.shape[0]) ** 0.5 for W in (U, V)], s
 
 
-def _shaped(W: Any, rank: int) -> Any:
+def _shaped(W: Rows, rank: int) -> Any:
     """Return exactly ``n_columns`` columns in float64."""
     xp = namespace(W)
     W = xp.astype(W[:, :rank], xp.float64, copy=False)

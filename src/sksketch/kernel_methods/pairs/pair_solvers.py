@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import like, on_device, to_numpy
 from sksketch.exceptions import NotMergeableError, Option
 from sksketch.kernel_methods.batching import BatchQueue
@@ -27,14 +27,20 @@ class ExactPairs:
     name: ClassVar[str] = "exact"
 
     def __init__(
-        self, x: FeatureMap, y: FeatureMap, n_components: int, task: str, center: bool, ridge: Any
+        self,
+        x: FeatureMap,
+        y: FeatureMap,
+        n_components: int,
+        task: str,
+        center: bool,
+        ridge: float | str,
     ) -> None:
         self.features = (x, y)
         self.n_components = n_components
         self.task, self.center, self.ridge = task, center, ridge
         self.moments: PairMoments | None = None
 
-    def learn(self, X: Any, Y: Any) -> None:
+    def learn(self, X: Rows, Y: Rows) -> None:
         """Add pairs of rows."""
         if self.moments is None:
             device = X if on_device(X) else np.empty(0)
@@ -45,7 +51,7 @@ class ExactPairs:
 
     begin = learn
 
-    def fit(self, X: Any, Y: Any, order: Array, n_steps: int, sample: Array) -> None:
+    def fit(self, X: Rows, Y: Rows, order: Array, n_steps: int, sample: Array) -> None:
         """Learn from all pairs at once."""
         self.learn(X, Y)
 
@@ -60,7 +66,7 @@ class ExactPairs:
             ridge = AUTO_RIDGE * float(to_numpy(C).trace()) / self.moments.n_rows
         return self.moments.cca(self.n_components, float(ridge))
 
-    def merge(self, other: Any) -> None:
+    def merge(self, other: ExactPairs) -> None:
         """Add the pairs that another one has seen through the same features."""
         for mine, theirs in zip(self.features, other.features, strict=True):
             if not same_features(mine, theirs):
@@ -69,6 +75,7 @@ class ExactPairs:
                     "as bandwidth, and the same landmarks"
                 )
         assert self.moments is not None
+        assert other.moments is not None
         self.moments.merge(other.moments)
 
     def state(self) -> State:
@@ -103,17 +110,17 @@ class SteppedPairs:
         self.batch_size = batch_size
         self._waiting = BatchQueue()
 
-    def begin(self, X: Any, Y: Any) -> None:
+    def begin(self, X: Rows, Y: Rows) -> None:
         """Start from the first pairs."""
         self.learner.begin(X, Y)
 
-    def learn(self, X: Any, Y: Any) -> None:
+    def learn(self, X: Rows, Y: Rows) -> None:
         """Make the steps that there are pairs for; later ones wait."""
         self._waiting.add(X, Y)
         while len(self._waiting) >= self.batch_size:
             self.learner.learn(*self._waiting.take(self.batch_size))
 
-    def fit(self, X: Any, Y: Any, order: Array, n_steps: int, sample: Array) -> None:
+    def fit(self, X: Rows, Y: Rows, order: Array, n_steps: int, sample: Array) -> None:
         """Make ``n_steps`` steps, over all pairs in an order, from the start again at its end."""
         pilot = like(np.sort(order[:PILOT_ROWS]), X)
         self.learner.begin(X[pilot], Y[pilot])
@@ -138,7 +145,7 @@ class SteppedPairs:
             learner.learn(X, Y, X.shape[0] / self.batch_size)
         return learner.functions()
 
-    def merge(self, other: Any) -> None:
+    def merge(self, other: ExactPairs) -> None:
         """Refuse: steps depend on all rows before them."""
         raise NotMergeableError(
             "steps depend on all rows before them and cannot be merged; use ",
@@ -183,11 +190,11 @@ class FinishedPairs:
             "finished=False"
         )
 
-    def learn(self, X: Any, Y: Any) -> None:
+    def learn(self, X: Rows, Y: Rows) -> None:
         """Refuse to learn."""
         self._refuse()
 
-    def merge(self, other: Any) -> None:
+    def merge(self, other: ExactPairs) -> None:
         """Refuse to learn."""
         self._refuse()
 

@@ -122,7 +122,7 @@ class PairedSteps:
         self.n_restarts = 0
         self._damping = 1.0
 
-    def begin(self, X: Any, Y: Any) -> None:
+    def begin(self, X: Rows, Y: Rows) -> None:
         """Start from pilot rows."""
         rows = (X, Y)
         found = [
@@ -151,7 +151,7 @@ class PairedSteps:
         self._lengths = [view.length() for view in self.views]
         self._good = self._snapshot()
 
-    def learn(self, X: Any, Y: Any, share: float = 1.0) -> None:
+    def learn(self, X: Rows, Y: Rows, share: float = 1.0) -> None:
         """Make one step with a batch of pairs; ``share`` of it, if the batch is short."""
         (u, x_blocks), (v, y_blocks) = (
             view.values(Z) for view, Z in zip(self.views, (X, Y), strict=True)
@@ -204,7 +204,7 @@ class PairedSteps:
     def _snapshot(self) -> tuple[Any, ...]:
         return [view.coefficients for view in self.views], self.n_steps, self._moments
 
-    def measure(self, X: Any, Y: Any) -> None:
+    def measure(self, X: Rows, Y: Rows) -> None:
         """Take the moments of the functions from these rows instead of those on the way."""
         values = [view.values(Z)[0] for view, Z in zip(self.views, (X, Y), strict=True)]
         self._moments = _moments(*values)
@@ -284,7 +284,7 @@ class PairedSteps:
         return learner
 
 
-def _moments(u: Any, v: Any) -> Any:
+def _moments(u: Rows, v: Rows) -> Any:
     """Return the mean of (u, v)'(u, v) over rows."""
     both = namespace(u).concat([u, v], axis=1)
     return both.T @ both / u.shape[0]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sksketch._typing import Array
+from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import like, on_device
 from sksketch.decomposition.spectrum import read_spectrum
 from sksketch.exceptions import NotMergeableError, Option
@@ -65,18 +65,18 @@ class SketchedComponents:
         twin.sketch = twin.sketch.for_shard(index, n_shards)
         return twin
 
-    def begin(self, pilot: Any) -> None:
+    def begin(self, pilot: Rows) -> None:
         """Learn from the first rows."""
         self.learn(pilot)
 
-    def learn(self, rows: Any) -> None:
+    def learn(self, rows: Rows) -> None:
         """Learn from rows, unless all have come before."""
         if self._complete:
             return
         for part in batches(rows):
             self.sketch.update(self.features.transform(part))
 
-    def fit(self, rows: Any, pilot: Any, order: Array, n_passes: int, sample: Any) -> None:
+    def fit(self, rows: Rows, pilot: Rows, order: Array, n_passes: int, sample: Rows) -> None:
         """Learn from all rows at once."""
         self.learn(rows)
 
@@ -94,7 +94,7 @@ class SketchedComponents:
         scale = self.features.n_columns**-0.5
         return values, Functions(self.features, W * scale, mean @ W)
 
-    def merge(self, other: Any) -> None:
+    def merge(self, other: SketchedComponents) -> None:
         """Add what another one has learned with the same features."""
         if not same_features(self.features, other.features):
             raise NotMergeableError(
@@ -135,11 +135,11 @@ class SteppedComponents:
         self._waiting = BatchQueue()
         self._passes: KrylovPasses | None = None
 
-    def begin(self, pilot: Any) -> None:
+    def begin(self, pilot: Rows) -> None:
         """Start from the first rows."""
         self.learner.begin(pilot)
 
-    def learn(self, rows: Any) -> None:
+    def learn(self, rows: Rows) -> None:
         """Make the steps that there are rows for; later rows wait."""
         if self._passes is not None:
             self._passes.add(rows)
@@ -148,7 +148,7 @@ class SteppedComponents:
         while len(self._waiting) >= self.batch_size:
             self.learner.learn(self._waiting.take(self.batch_size)[0])
 
-    def fit(self, rows: Any, pilot: Any, order: Array, n_passes: int, sample: Any) -> None:
+    def fit(self, rows: Rows, pilot: Rows, order: Array, n_passes: int, sample: Rows) -> None:
         """Make steps with all rows in an order, then passes over them."""
         self.learner.begin(pilot)
         # All features must be there at the end, however few the rows.
@@ -196,7 +196,7 @@ class SteppedComponents:
             learner.take(self._passes)
         return learner.functions()
 
-    def merge(self, other: Any) -> None:
+    def merge(self, other: SketchedComponents) -> None:
         """Refuse: steps depend on all rows before them."""
         raise NotMergeableError(
             "steps depend on all rows before them and cannot be merged; use ",
@@ -234,7 +234,7 @@ def certificate_of(chosen: Planned | None) -> Certificate:
     return chosen.solver.sketch.certificate()
 
 
-def batches(rows: Any) -> Iterator[Any]:
+def batches(rows: Rows) -> Iterator[Any]:
     """Yield rows in batches of `BATCH_ROWS`."""
     for first in range(0, rows.shape[0], BATCH_ROWS):
         yield rows[first : first + BATCH_ROWS]

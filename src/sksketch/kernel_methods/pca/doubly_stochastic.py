@@ -77,7 +77,7 @@ class DoublyStochasticPCA:
 
     # Beginning
 
-    def begin(self, X: Any) -> None:
+    def begin(self, X: Rows) -> None:
         """Start from the PCA of the first features on pilot rows."""
         width = self._whole(max(PILOT_COLUMNS, self.feature_batch))
         xp = namespace(X)
@@ -93,7 +93,7 @@ class DoublyStochasticPCA:
         k, n = self.n_components, X.shape[0]
         start = stream(0, "pilot", 0).standard_normal((width, min(k + 8, width)))
 
-        def covariance(W: Any) -> Any:
+        def covariance(W: Rows) -> Any:
             return F.T @ (F @ W) / (n * width)
 
         values, vectors = block_krylov(covariance, like(start, X), 6, k + 1)
@@ -114,7 +114,7 @@ class DoublyStochasticPCA:
 
     # Steps
 
-    def learn(self, X: Any, share: float = 1.0) -> None:
+    def learn(self, X: Rows, share: float = 1.0) -> None:
         """Make one step with a batch of rows; ``share`` of it, if the batch is short."""
         H, blocks = self._values(X)
         rho = max(1.0 / (self.n_steps + 2), MEMORY) * share
@@ -247,7 +247,7 @@ class DoublyStochasticPCA:
         """Return a copy that continues from here."""
         return copy.copy(self)
 
-    def measure(self, X: Any) -> None:
+    def measure(self, X: Rows) -> None:
         """Take the Ritz values from these rows instead of those on the way."""
         self._P, self._Q = self._ritz(self._values(X)[0], X)
 
@@ -329,7 +329,7 @@ def step_sizes(largest: float, last: float, next_one: float) -> tuple[float, flo
     return first, first / max(2.5 / last, min(1.0 / gap, 10.0 / last))
 
 
-def _signs(a: Any) -> Any:
+def _signs(a: Rows) -> Any:
     """Return signs that make the coefficient of largest size positive in each column."""
     found = to_numpy(a)
     largest = found[np.abs(found).argmax(axis=0), np.arange(found.shape[1])]

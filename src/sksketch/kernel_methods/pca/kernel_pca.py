@@ -8,15 +8,15 @@ from typing import Any, Self
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from sksketch._typing import Array, Rows, RowsLike
-from sksketch.exceptions import NotMergeableError, Option
+from sksketch._typing import Array, Rows, RowsLike, Seed
+from sksketch.exceptions import NotMergeableError
 from sksketch.kernel_methods import piloted
 from sksketch.kernel_methods.expansions import Functions
 from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, kernel_rows
+from sksketch.kernel_methods.pca import solving
 from sksketch.kernel_methods.pca.component_solvers import SOLVERS, certificate_of
 from sksketch.kernel_methods.pca.pre_image import PreImage
-from sksketch.kernel_methods.pca.solving import PILOT_ROWS, chosen_solver, sample_of, solved
-from sksketch.kernel_methods.piloted import Found, PilotedLearner, Planned, Views
+from sksketch.kernel_methods.piloted import PilotedLearner, Planned, Views
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import FLAG, NOTHING, one_of, whole
 from sksketch.models.parameters import seed_of
@@ -32,44 +32,46 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
 
     Parameters
     ----------
-    n_components : int
+    n_components : int, default=2
         Components to find.
-    kernel : str
-        As for `RandomFeatures`.
-    bandwidth : float or "median"
+    kernel : {"gaussian", "laplacian", "cauchy", "matern", "dot-product", "polynomial", \
+            "exponential-semigroup", "reciprocal-semigroup", "arc-cosine"}, default="gaussian"
+        The kernel, see `RandomFeatures`.
+    bandwidth : float or "median", default="median"
         Rows are divided by it; "median" is the median distance between pilot rows.
-    kernel_params : dict, optional
-        Parameters of the kernel, as for `RandomFeatures`.
-    n_random_features : int
+    kernel_params : dict, default=None
+        Parameters of the kernel: "nu" of "matern" (1.5), "coefficients" of "dot-product" (1/n!),
+        "degree" (3) and "coef0" (1) of "polynomial", "beta" and "rate" (1) of the semigroup
+        kernels, "order" of "arc-cosine" (1).
+    n_random_features : int, default=4096
         Random features at the end.
-    landmarks : int or array of shape (n_landmarks, n_features), optional
+    landmarks : int or array of shape (n_landmarks, n_features), default=None
         Use the features of landmarks instead of random ones.
-    solver : {"auto", "sgd", "sketch"}
+    solver : {"auto", "sgd", "sketch"}, default="auto"
         "sgd" makes doubly stochastic steps: rows and random features come a batch at a time.
-        "sketch" is `StreamingPCA` of the features, with its certificate. "auto" tries random
-        features and landmarks on pilot rows, takes the ones that keep more of the exact
-        components, and says so in ``plan_``.
-    center : bool
+        "sketch" is `StreamingPCA` of the features, with its certificate. "auto" takes, of random
+        features and landmarks, those that keep more of the exact components of pilot rows.
+    center : bool, default=True
         Whether features are centered, as in scikit-learn's ``KernelPCA``.
-    batch_size : int
+    batch_size : int, default=1024
         Rows of a step.
-    feature_batch : int
+    feature_batch : int, default=1024
         Random features that each step adds, until all are there.
-    step : {"matrix", "scalar"}
+    step : {"matrix", "scalar"}, default="matrix"
         "matrix" scales each direction by itself and needs no tuning; "scalar" is the step of
         the paper, its size taken from the pilot.
-    order : {"rotate", "gha"}
+    order : {"rotate", "gha"}, default="rotate"
         "rotate" finds the subspace and rotates it to eigenfunctions at the end; "gha" finds
         one after the other, as the generalized Hebbian algorithm.
-    polish : int, optional
+    polish : int, default=None
         Passes of block Krylov after the steps; by default 2 in `fit`, none in a stream. A
         stream needs a source that can be read again.
-    fit_inverse_transform : bool
+    fit_inverse_transform : bool, default=False
         Whether to learn a linear map from components back to rows.
-    cache_features : bool
+    cache_features : bool, default=False
         Whether to keep the frequencies while learning, ``n_random_features * n_features``
         numbers; faster with small batches of wide rows.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=0
         Seed of features, pilot rows and the order of rows in `fit`.
 
     Attributes
@@ -78,15 +80,44 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         Eigenvalues of the covariance operator, largest first: those of the kernel matrix
         divided by the number of rows.
     bandwidth_ : float
+        The bandwidth used.
     n_random_features_used_ : int
         Features that have coefficients.
     plan_ : str
-        What was chosen, and why.
-    solver_ : str
-        "sgd" or "sketch".
-    n_samples_seen_ : int
+        One sentence: the solver that was chosen, and why.
+    solver_ : {"sgd", "sketch"}
+        The solver used.
     certificate_ : Certificate
         With ``solver="sketch"``: what is certain about the covariance of the features.
+    embedding_sample_ : tuple of one array
+        Components of at most 400 rows, for the pictures of a report.
+    n_samples_seen_ : int
+        Rows learned from.
+    n_features_in_ : int
+        Columns of the rows.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, where the rows have names.
+
+    See Also
+    --------
+    StreamingPCA : Components of the rows themselves.
+    RandomFeatures : The features by themselves.
+    StreamingKernelCCA : Correlated components of two views.
+    sklearn.decomposition.KernelPCA : For rows whose kernel matrix fits in memory.
+
+    Notes
+    -----
+    The algorithm of [1]_ starts without coefficients and stays at zero; ours starts from the PCA
+    of pilot rows. Once all features are there a step moves all of them, not one block. Eigenvalues
+    are Ritz values of the kernel itself: noise of the features inflates norms of coefficients.
+
+    Two can be merged if their solver is "sketch" and their features are the same: give both the
+    same seed, a number as ``bandwidth`` and, if landmarks are used, the same rows as ``landmarks``.
+
+    References
+    ----------
+    .. [1] Xie, B., Liang, Y. and Song, L. (2015). "Scale Up Nonlinear Component Analysis with
+       Doubly Stochastic Gradients". NeurIPS.
 
     Examples
     --------
@@ -99,16 +130,6 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
     (3000, 2)
     >>> kpca.eigenvalues_.round(2)
     array([0.13, 0.11])
-
-    Notes
-    -----
-    Xie, Liang and Song (2015). Their algorithm starts without coefficients and stays at zero;
-    ours starts from the PCA of pilot rows. Once all features are there a step moves all of
-    them, not one block. Eigenvalues are Ritz values of the kernel itself: the norms of the
-    coefficients are inflated by the noise of random features.
-
-    Two can be merged if their solver is "sketch" and their features are the same: give both the
-    same seed, a number as ``bandwidth`` and, if landmarks are used, the same rows as ``landmarks``.
     """
 
     kind = "streaming-kernel-pca"
@@ -121,7 +142,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         "order": (one_of("rotate", "gha"),),
         "polish": (whole(0), NOTHING),
     }
-    pilot_rows = PILOT_ROWS
+    pilot_rows = solving.PILOT_ROWS
     _learner: PilotedLearner
     _inverse: PreImage | None
     _n_passes_done: int
@@ -134,7 +155,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         bandwidth: float | str = "median",
         kernel_params: dict[str, Any] | None = None,
         n_random_features: int = 4096,
-        landmarks: Rows | None = None,
+        landmarks: RowsLike | None = None,
         solver: str = "auto",
         center: bool = True,
         batch_size: int = 1024,
@@ -144,7 +165,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         polish: int | None = None,
         fit_inverse_transform: bool = False,
         cache_features: bool = False,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -163,7 +184,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         self.cache_features = cache_features
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
 
         Parameters
@@ -177,21 +198,21 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         Returns
         -------
         self
+            This estimator.
         """
         if is_dask(X):
             return fit_dask(self, X)
         with or_as_before(self), Callbacks(self).running("fit"):
             rows = self._start(X)
             self._learner = self._learner.with_solver(self._solved((rows,)), rows.shape[0])
-            sample, functions = sample_of(rows, self._learner.seed), self._functions()
-            self.embedding_sample_ = piloted.embedding_of(
-                functions(sample[: piloted.EMBEDDED_ROWS])
-            )
+            sample, functions = solving.sample_of(rows, self._learner.seed), self._functions()
+            scores = functions(sample[: piloted.EMBEDDED_ROWS])
+            self.embedding_sample_ = piloted.embedding_of(scores)
             if self.fit_inverse_transform:
                 self._inverse = PreImage.learned(functions(sample), sample)
         return self
 
-    def _start(self, X: Any) -> Any:
+    def _start(self, X: RowsLike) -> Any:
         """Begin with nothing learned; return checked rows."""
         self._check_params()
         rows = kernel_rows(self, X, reset=True)
@@ -201,12 +222,12 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         return rows
 
     def _solved(self, views: Views) -> Planned:
-        return solved(self.get_params(deep=False), views[0], self._learner)
+        return solving.solved(self.get_params(deep=False), views[0], self._learner)
 
     def _chosen(self, pilot: Views) -> Planned:
-        return chosen_solver(self.get_params(deep=False), pilot[0], self._learner.seed)
+        return solving.chosen_solver(self.get_params(deep=False), pilot[0], self._learner.seed)
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
         """Learn from one more block of rows, of any size.
 
         The first 2000 rows are the pilot. Later ones make a step whenever there are
@@ -222,13 +243,11 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         Returns
         -------
         self
+            This estimator.
         """
         if is_dask(X):
             if hasattr(self, "_learner"):
-                raise NotMergeableError(
-                    "the features of this one are chosen, and those of dask's rows would be "
-                    "others; call fit, or give blocks in memory"
-                )
+                raise NotMergeableError(piloted.CHOSEN)
             return fit_dask(self, X)
         with or_as_before(self):
             first = not hasattr(self, "_learner")
@@ -238,30 +257,25 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
             self.__dict__.pop("embedding_sample_", None)
         return self
 
-    def _absorb(self, other: Self) -> None:
-        if not hasattr(self, "_learner"):
-            raise NotMergeableError(piloted.NOT_YET.format(self.pilot_rows))
-        self._learner.merge(other._learner)
+    _absorb = piloted.absorb
 
-    def shard_template(self) -> Self:
-        """Return an unfitted copy for parts of the rows, or say why they cannot be merged."""
+    def _template(self) -> Self:
         self._check_params()
-        if self.solver != "sketch":
-            raise NotMergeableError(
-                Option("solver", self.solver),
-                " makes or may choose steps that depend on all rows before them, so parts cannot "
-                "be merged; pass ",
-                Option("solver", "sketch"),
-            )
+        solving.require_parts(self.solver)
         return type(self)(**self.get_params(deep=False))
 
     def take_pilot(self, rows: Rows) -> None:
-        """Choose the features by some rows, as all parts must have the same."""
+        """Choose the features by some rows, as all parts must have the same.
+
+        Parameters
+        ----------
+        rows : array-like or sparse matrix of shape (n_samples, n_features)
+            The pilot.
+        """
         pilot = self._start(rows)
         self._learner = self._learner.with_solver(self._chosen((pilot,)))
 
-    def for_shard(self, index: int, n_shards: int) -> Self:
-        """Return a copy of this template for one of ``n_shards`` parts of the rows."""
+    def _part(self, index: int, n_shards: int) -> Self:
         twin = copy.copy(self)
         twin._learner, twin._answers = self._learner.for_shard(index, n_shards), {}
         return twin
@@ -277,35 +291,26 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         return 1 + (0 if self.polish is None or self.solver == "sketch" else self.polish)
 
     def end_pass(self, number: int) -> None:
-        """Begin another pass: all rows have come ``number`` times."""
+        """Begin another pass.
+
+        Parameters
+        ----------
+        number : int
+            Times that all rows have come.
+        """
         if number > self._n_passes_done and (chosen := self._learner.chosen) is not None:
             chosen.solver.end_pass()
             self._n_passes_done = number
 
-    def _found(self) -> Found:
-        """Return what the solver has found, computed once after each update."""
-        self._require_fitted()
-        found: Found = self._once("found", lambda: self._learner.found(self._solved))
-        return found
+    _found = piloted.found_by
 
     def _functions(self) -> Functions:
         functions: Functions = self._found().functions[1]
         return functions
 
-    @property
-    def n_samples_seen_(self) -> int:
-        """Rows learned from."""
-        return int(self._once("n_samples_seen_", lambda: self._learner.n_rows))
-
-    @property
-    def solver_(self) -> str:
-        """The solver used."""
-        return self._found().solver
-
-    @property
-    def plan_(self) -> str:
-        """One sentence: the solver that was chosen, and why."""
-        return self._found().plan
+    n_samples_seen_ = property(piloted.n_samples_seen_)
+    solver_ = property(piloted.solver_)
+    plan_ = property(piloted.plan_)
 
     @property
     def eigenvalues_(self) -> Array:
@@ -335,12 +340,13 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
     def _n_features_out(self) -> int:
         return int(self.n_components)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: RowsLike) -> Any:
         """Return the components of rows, in their precision and on their device.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
@@ -352,14 +358,10 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
             return lazily(self, "transform", X)
         return functions(kernel_rows(self, X, reset=False))
 
-    def keep_embedding(self, *views: Any) -> Self:
-        """Keep the components of the first 400 of some rows, for the pictures of a report.
+    def _embedded(self, views: Views) -> Views:
+        return (self.transform(views[0]),)
 
-        `fit` does so by itself; after a stream the rows have gone.
-        """
-        scores = self.transform(views[0][: piloted.EMBEDDED_ROWS])
-        self.embedding_sample_ = piloted.embedding_of(scores)
-        return self
+    keep_embedding = piloted.keep_embedding
 
     def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
@@ -370,10 +372,12 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         Parameters
         ----------
         X : array of shape (n_samples, n_components)
+            Components, as `transform` returns them.
 
         Returns
         -------
         array of shape (n_samples, n_features)
+            Rows.
         """
         self._require_fitted()
         if self._inverse is None:
@@ -383,8 +387,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         return self._inverse.rows(X)
 
     def _learned(self, state: State) -> State:
-        inverse = {} if self._inverse is None else self._inverse._asdict()
-        arrays = {f"inverse.{name}": part for name, part in inverse.items()}
+        arrays = {} if self._inverse is None else self._inverse.arrays()
         state = state.with_more({"n_passes_done": self._n_passes_done}, arrays)
         state = self._learner.stored(state)
         return piloted.with_embedding(state, self.__dict__.get("embedding_sample_", ()))
@@ -394,5 +397,4 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         self._learner = PilotedLearner.of(state, self.pilot_rows, SOLVERS)
         if sample := piloted.stored_embedding(state):
             self.embedding_sample_ = sample
-        inverse = state.behind("inverse.")
-        self._inverse = PreImage(**inverse) if inverse else None
+        self._inverse = PreImage.of(state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +76,7 @@ def better_features(
     return (nystrom, random)[chosen], reason
 
 
-def _captured(features: FeatureMap, X: Rows, K: Any, rank: int, center: bool) -> float:
+def _captured(features: FeatureMap, X: Rows, K: Rows, rank: int, center: bool) -> float:
     F = features.transform(X)
     F = F - namespace(F).mean(F, axis=0) if center else F
     F = to_numpy(F).astype(np.float64)
@@ -83,7 +84,7 @@ def _captured(features: FeatureMap, X: Rows, K: Any, rank: int, center: bool) ->
     return float(np.trace(V.T @ K @ V))
 
 
-def _leading(apply: Any, size: int, rank: int) -> tuple[Any, Any]:
+def _leading(apply: Callable[[Any], Any], size: int, rank: int) -> tuple[Any, Any]:
     start = stream(0, "plan", 0).standard_normal((size, min(rank + 8, size)))
     return block_krylov(apply, like(start, np.empty(0)), 6, rank)
 

@@ -25,7 +25,7 @@ class KrylovPasses:
         Whether the covariance is about the mean.
     """
 
-    def __init__(self, features: FeatureMap, start: Any, center: bool) -> None:
+    def __init__(self, features: FeatureMap, start: Array, center: bool) -> None:
         self.features = features
         self.center = center
         self.n_components = int(start.shape[1])

@@ -6,6 +6,7 @@ from typing import Any
 
 from sksketch._typing import Rows
 from sksketch.arrays.random import sampled, stream
+from sksketch.exceptions import NotMergeableError, Option
 from sksketch.kernel_methods.fitting import Params, fitted_features
 from sksketch.kernel_methods.pca.component_solvers import SketchedComponents, SteppedComponents
 from sksketch.kernel_methods.pca.doubly_stochastic import DoublyStochasticPCA
@@ -28,7 +29,7 @@ def chosen_solver(params: Params, pilot: Rows, seed: int, n_rows: int | None = N
         Some of all rows.
     seed : int
         Of features and samples.
-    n_rows : int, optional
+    n_rows : int, default=None
         Rows in all, where that is known.
 
     Returns
@@ -43,6 +44,17 @@ def chosen_solver(params: Params, pilot: Rows, seed: int, n_rows: int | None = N
     options = {name: params[name] for name in ("feature_batch", "step", "order")}
     learner = DoublyStochasticPCA(features, k, center=center, **options)
     return Planned(SteppedComponents(learner, params["batch_size"]), plan)
+
+
+def require_parts(solver: str) -> None:
+    """Refuse parts of the rows for a solver whose results cannot be merged."""
+    if solver != "sketch":
+        raise NotMergeableError(
+            Option("solver", solver),
+            " makes or may choose steps that depend on all rows before them, so parts cannot be "
+            "merged; pass ",
+            Option("solver", "sketch"),
+        )
 
 
 def solved(params: Params, rows: Rows, learner: PilotedLearner) -> Planned:
