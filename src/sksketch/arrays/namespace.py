@@ -85,7 +85,7 @@ def like(values: Any, X: object, dtype: Any = None) -> Any:
     return xp.asarray(np.ascontiguousarray(values), dtype=dtype, device=device)
 
 
-def zeros(shape: Any, X: object, dtype: object = np.float64) -> Any:
+def zeros(shape: int | tuple[int, ...], X: object, dtype: object = np.float64) -> Any:
     """Return zeros in the library and on the device of ``X``, made there.
 
     >>> zeros(2, np.empty(0))
@@ -150,7 +150,7 @@ def joined(arrays: Sequence[Array], axis: int = 0) -> Any:
     return namespace(arrays[0]).concat(arrays, axis=axis)
 
 
-def empty(shape: Any, X: Matrix, dtype: object) -> Any:
+def empty(shape: int | tuple[int, ...], X: Matrix, dtype: object) -> Any:
     """Return room in the library and on the device of ``X``."""
     xp = namespace(X)
     device = array_api_compat.device(X) if on_device(X) else "cpu"

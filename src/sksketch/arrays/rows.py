@@ -182,7 +182,7 @@ def lies_well(X: Array) -> bool:
     return X.flags.c_contiguous and X.flags.aligned
 
 
-def _parts_of(X: Any) -> tuple[Array, Array, Array]:
+def _parts_of(X: sp.csr_array) -> tuple[Array, Array, Array]:
     return X.data, X.indices, X.indptr
 
 
@@ -210,13 +210,13 @@ def _as_dense(X: object) -> Array:
         ) from None
 
 
-def _is_number(kind: Any, column: Any) -> bool:
+def _is_number(kind: nw.dtypes.DType, column: nw.Series[Any]) -> bool:
     # Half precision has no name in older releases of narwhals.
     known = kind.is_numeric() or kind == nw.Boolean
     return bool(known or (kind == nw.Unknown and column.to_numpy().dtype.kind == "f"))
 
 
-def _as_numbers(column: Any) -> Array:
+def _as_numbers(column: nw.Series[Any]) -> Array:
     if column.null_count():
         raise ValueError(
             f"column {column.name!r} has missing values, expected numbers; drop or impute such rows"

@@ -218,13 +218,13 @@ def csr(data: Array, indices: Array, indptr: Array, n_features: int) -> Any:
     return rows
 
 
-def scaled_rows(rows: Any, factors: Array) -> Any:
+def scaled_rows(rows: sp.csr_array, factors: Array) -> Any:
     """Return a CSR matrix with every row multiplied by a factor of its own."""
     data = rows.data * like(np.repeat(factors, np.diff(rows.indptr)), rows.data)
     return csr(cast(data, precision(rows)), rows.indices, rows.indptr, rows.shape[1])
 
 
-def nonzero_rows(rows: Any) -> Any:
+def nonzero_rows(rows: sp.csr_array) -> Any:
     """Return a CSR matrix without the rows that are all zero, stored zeros included."""
     if isinstance(rows, DeviceCSR):
         rows = _without_zeros(rows)

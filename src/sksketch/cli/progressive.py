@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.models.base import Estimator
 from sksketch.online import OnlineNewtonClassifier
 from sksketch.run.loading import restore
 from sksketch.state.persistence import State
@@ -50,7 +51,7 @@ class Progressive:
     last: Mark
     undecided: bool
 
-    def __init__(self, template: Any) -> None:
+    def __init__(self, template: Estimator) -> None:
         self.template = template
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from sksketch.cli.printing import echo
 from sksketch.cli.saving import STDOUT
 from sksketch.cli.show import progress_bar, say
 from sksketch.cli.stopping import exit_code
+from sksketch.models.sketched import SketchEstimator
 from sksketch.run import Progress, fit_stream
 from sksketch.run.dask import fit_dask_parts
 from sksketch.run.shards import shard_template
@@ -157,7 +158,12 @@ def in_parts(
 
 
 def learn(
-    model: Any, source: RowSource, rows: Rows, target: str | None, run: Run, spread: Spread
+    model: SketchEstimator,
+    source: RowSource,
+    rows: Rows,
+    target: str | None,
+    run: Run,
+    spread: Spread,
 ) -> Any:
     """Let a model that keeps a sketch learn from all rows, and return it."""
     try:

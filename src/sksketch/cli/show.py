@@ -24,6 +24,7 @@ from rich.progress import Progress as ProgressBar
 from sksketch.cli.options import Run
 from sksketch.cli.printing import echo
 from sksketch.cli.saving import Saved
+from sksketch.models.base import Estimator
 from sksketch.present.findings import ONLINE, PLAIN, OnlineFindings, plain_findings
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.run import Progress
@@ -120,7 +121,7 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
         _print_components(found)
 
 
-def _findings(model: Any) -> dict[str, Any]:
+def _findings(model: Estimator) -> dict[str, Any]:
     if isinstance(model, StreamingRidge | StreamingRidgeCV):
         return {
             "alpha": model.alpha if isinstance(model, StreamingRidge) else model.alpha_,

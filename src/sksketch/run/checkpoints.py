@@ -12,7 +12,7 @@ import numpy as np
 
 from sksketch._typing import PathLike
 from sksketch.exceptions import ExplainedError, Option, StateFormatError
-from sksketch.models.base import put
+from sksketch.models.base import Estimator, put
 from sksketch.sketches import Sketch
 from sksketch.state.blame import fitting
 from sksketch.state.disk import sweep
@@ -40,14 +40,14 @@ class Checkpoint:
         self._estimator = _as_json(described(estimator))
         self._source = _as_json(fingerprint)
 
-    def write(self, model: Any, n_rows: int) -> None:
+    def write(self, model: Estimator | Sketch, n_rows: int) -> None:
         """Replace the file by one for ``n_rows`` rows, or leave it as it was."""
         facts: dict[str, Any] = {"estimator": self._estimator, "source": self._source}
         facts["rows_done"] = n_rows
         write_state(State(KIND, VERSION, facts, {}).with_inner("model", model.state()), self.path)
         self.n_written = n_rows
 
-    def restore(self, model: Any, *, resume: bool) -> int:
+    def restore(self, model: Estimator | Sketch, *, resume: bool) -> int:
         """Put ``model`` where the file has it and return the rows done; 0 to start over."""
         sweep(self.path)
         if not os.path.exists(self.path):

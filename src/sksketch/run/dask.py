@@ -60,10 +60,10 @@ def fit_dask(
     estimator : estimator or empty sketch
         One that can be merged. As with ``fit``, what it learned before is forgotten.
     X : dask array, dask DataFrame or list of Delayed
-        Rows. An array may have dense or sparse chunks, of unknown length, and chunks of columns.
+        Rows. An array may have dense or sparse blocks, of unknown length, and blocks of columns.
         Each Delayed stands for a block of rows: an array, sparse matrix or data frame.
     y : dask array, Series or DataFrame, or list of Delayed, default=None
-        Targets, in the same partitions; those of an array of known chunks are cut to fit.
+        Targets, in the same partitions; those of an array of known lengths are cut to fit.
     sample_weight : dask array or Series, or list of Delayed, default=None
         Row ``i`` counts as ``sample_weight[i]`` copies of itself.
     fan_in : int, default=8
@@ -201,7 +201,7 @@ def _takes_weights(estimator: Any) -> bool:
 def learn_partition(
     template: object, X: object, y: object, weights: object, index: int, n: int
 ) -> Shard:
-    """Learn one partition on a worker; ``X`` may be a list of chunks of columns."""
+    """Learn one partition on a worker; ``X`` may be a list of blocks of columns."""
     return learn_shard(template, rows_of(X, y, weights), index, n)
 
 

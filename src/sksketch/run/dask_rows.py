@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from sksketch._typing import Matrix
 from sksketch.arrays.rows import without_traps
+from sksketch.models.base import Estimator
 from sksketch.models.runner import is_dask, module_of
 from sksketch.models.scikit_learn import output_of
 from sksketch.run.shards import Rows
 from sksketch.streams.blocks import concatenated
+
+if TYPE_CHECKING:
+    import pandas
+    from dask.array import Array as DaskArray
+    from dask.dataframe import DataFrame as DaskFrame
 
 
 def load_dask() -> Any:
@@ -57,7 +64,7 @@ def collect(X: object, y: object = None, weights: object = None) -> Parts:
 
 
 def _partitions(X: Any, name: str) -> tuple[list[Any], list[int] | None]:
-    """Return a Delayed, or a list of chunks of columns, per partition, and known lengths."""
+    """Return a Delayed, or a list of blocks of columns, per partition, and known lengths."""
     if isinstance(X, list | tuple):
         return list(X), None
     if module_of(X).startswith("dask.array"):
@@ -104,7 +111,7 @@ def rows_of(X: Any, y: Any, weights: Any) -> Iterator[Rows]:
 
 
 def _joined(chunks: object) -> Any:
-    """Return chunks of columns side by side, and whatever has no shape as an array."""
+    """Return blocks of columns side by side, and whatever has no shape as an array."""
     if isinstance(chunks, list) and chunks and getattr(chunks[0], "shape", None):
         if any(map(sp.issparse, chunks)):
             return sp.hstack(list(map(without_traps, chunks)), format="csr")
@@ -137,7 +144,7 @@ def _head(X: object, n_rows: int) -> Any:
 # Answers
 
 
-def lazily(estimator: object, method: str, X: object) -> Any:
+def lazily(estimator: Estimator, method: str, X: object) -> Any:
     """Return what a method would give for a dask collection, to be computed when needed.
 
     An array gives an array in the same partitions, a frame a frame with the names of the new
@@ -169,7 +176,7 @@ def _example(estimator: object, method: str, X: object) -> Any:
         return np.asarray(getattr(estimator, method)(X))
 
 
-def _lazy_array(estimator: Any, method: str, X: Any) -> Any:
+def _lazy_array(estimator: Estimator, method: str, X: DaskArray) -> Any:
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     dtype = X.dtype if X.dtype.kind == "f" else np.float64
@@ -181,14 +188,14 @@ def _lazy_array(estimator: Any, method: str, X: Any) -> Any:
     return X.map_blocks(_in_block, estimator, method, chunks=chunks, meta=meta)
 
 
-def _in_block(X: Any, estimator: Any, method: str) -> Any:
+def _in_block(X: Matrix, estimator: Estimator, method: str) -> Any:
     if not X.shape[0]:
         # A partition without rows has no answers, and scikit-learn would refuse it.
         return _example(estimator, method, np.zeros((1, X.shape[1]), dtype=X.dtype))[:0]
     return getattr(estimator, method)(X)
 
 
-def _lazy_frame(estimator: Any, method: str, X: Any) -> Any:
+def _lazy_frame(estimator: Estimator, method: str, X: DaskFrame) -> Any:
     example = _example(estimator, method, X._meta_nonempty)
     names = None
     if example.ndim > 1:
@@ -198,7 +205,9 @@ def _lazy_frame(estimator: Any, method: str, X: Any) -> Any:
     return X.map_partitions(_in_frame, estimator, method, names, meta=meta.iloc[:0])
 
 
-def _in_frame(X: Any, estimator: object, method: str, names: Any) -> Any:
+def _in_frame(
+    X: pandas.DataFrame, estimator: object, method: str, names: Collection[object] | None
+) -> Any:
     import pandas
 
     if len(X):

@@ -82,7 +82,7 @@ class SparseRowBuffer:
         arrays = self._data, self._indices, self._indptr, self._weights
         return sum(len(array) * precision(array).itemsize for array in arrays)
 
-    def fill(self, rows: Any, weights: Array | None = None) -> Iterator[tuple[Any, Array]]:
+    def fill(self, rows: sp.csr_array, weights: Array | None = None) -> Iterator[tuple[Any, Array]]:
         """Copy CSR rows in; yield the whole block each time it is full, then start over.
 
         The block and its weights are views that the caller must not keep.
@@ -111,7 +111,7 @@ class SparseRowBuffer:
         by_rows = start + self.max_rows - self._used
         return min(max(by_entries, start + 1), by_rows, len(indptr) - 1)
 
-    def _append(self, rows: Any, weights: Array, start: int, end: int) -> None:
+    def _append(self, rows: sp.csr_array, weights: Array, start: int, end: int) -> None:
         first, last = int(rows.indptr[start]), int(rows.indptr[end])
         at = int(self._indptr[self._used])
         n_entries, n_rows = last - first, end - start

@@ -42,7 +42,7 @@ class Missing:
         self._sums: Array | None = None
         self._counts: Array | None = None
 
-    def resolve(self, X: Any, y: Any, place: Callable[[int], str]) -> Resolved:
+    def resolve(self, X: Matrix, y: Array | None, place: Callable[[int], str]) -> Resolved:
         """Return rows and targets without NaN."""
         if self._mode == UNCHECKED:
             return Resolved(X, y, 0, 0)
@@ -81,7 +81,7 @@ class Missing:
             column=int(column) if names is None else names[column],
         )
 
-    def _check_sparse(self, X: Any, place: Callable[[int], str]) -> None:
+    def _check_sparse(self, X: sp.csr_array, place: Callable[[int], str]) -> None:
         if _has_nan(X.data):
             entry = int(np.flatnonzero(np.isnan(X.data))[0])
             row = int(np.searchsorted(X.indptr, entry, side="right")) - 1

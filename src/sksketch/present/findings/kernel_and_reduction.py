@@ -17,6 +17,7 @@ from sksketch.kernel_methods import (
     StreamingKernelSVD,
     StreamingSpectralClustering,
 )
+from sksketch.models.base import Estimator
 from sksketch.reduction import (
     RandomReduction,
     ReducedClassifier,
@@ -63,7 +64,7 @@ def plain_findings(model: object, names: list[str] | None = None) -> PlainFindin
     return _FINDERS[type(model)](model, names)
 
 
-def _kernel_facts(model: Any) -> dict[str, Any]:
+def _kernel_facts(model: Estimator) -> dict[str, Any]:
     facts = {"kernel": model.kernel, "columns": int(model.n_features_in_)}
     if hasattr(model, "n_samples_seen_"):
         facts["rows seen"] = int(model.n_samples_seen_)

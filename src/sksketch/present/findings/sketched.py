@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from sksketch._typing import Array
 from sksketch.decomposition import StreamingPCA, StreamingSVD
+from sksketch.models.base import Estimator
 from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.ridge.exact import RidgeReader
@@ -222,7 +223,7 @@ class Findings:
         coef = found.coef if found.coef.ndim == 2 else found.coef[:, target]
         return CoefficientPath(found.alphas, coef, self._errors(found, target))
 
-    def _errors(self, found: Any, target: int) -> Array:
+    def _errors(self, found: Estimator, target: int) -> Array:
         """Return bounds on the length of the error; those of a path are relative."""
         bounds = np.asarray(found.error_bounds, dtype=np.float64)
         if not (np.isfinite(bounds) & (bounds > 0)).any():
@@ -251,7 +252,7 @@ class OnlineFindings:
         Names of the columns; by default their numbers.
     """
 
-    def __init__(self, model: Any, names: Sequence[str] | None = None) -> None:
+    def __init__(self, model: Estimator, names: Sequence[str] | None = None) -> None:
         self.model = model
         self._names = getattr(model, "feature_names_in_", None) if names is None else names
         self.coefficients: Array = np.atleast_2d(model.coef_)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 from sksketch.present.findings import Findings
 from sksketch.sketches.certificate import rounded_down, rounded_up
@@ -98,7 +97,7 @@ def percent(share: float, direction: int = 0) -> str:
     return f"{text}%"
 
 
-def interval(ends: Any, show: Any = number) -> str:
+def interval(ends: Iterable[float], show: Callable[..., str] = number) -> str:
     """Return an interval as text, its ends rounded outward unless they are equal to rounding.
 
     >>> interval((1.0, 2.0049)), interval((3.0, 3.0 + 1e-12))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -80,7 +80,7 @@ def _first(estimates: Estimates, n: int) -> Estimates:
     return Estimates(estimates.values[:n], None if intervals is None else intervals[:n])
 
 
-def _numbers(estimates: Estimates, first: str, heading: str, show: Any) -> str:
+def _numbers(estimates: Estimates, first: str, heading: str, show: Callable[..., str]) -> str:
     headers, rows = [first, heading], []
     if estimates.intervals is not None:
         headers += ["At least", "At most"]

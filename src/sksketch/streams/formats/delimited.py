@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +98,9 @@ class CsvReader:
             yield from self._raw_blocks([block], file, names)
             yield from self._raw_blocks(blocks, file, names)
 
-    def _raw_blocks(self, blocks: Any, file: Path | None, names: list[str]) -> Iterator[RawBlock]:
+    def _raw_blocks(
+        self, blocks: Iterable[TextBlock], file: Path | None, names: list[str]
+    ) -> Iterator[RawBlock]:
         layout = self._layout
         for block in blocks:
             table = self._parse(block, file, names)

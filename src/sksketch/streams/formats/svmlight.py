@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -95,7 +95,7 @@ class SvmlightReader:
         self.n_features = n_features or max(1, largest + 1 - self._base)
 
     @staticmethod
-    def _look(blocks: Any, file: Path | None) -> tuple[int, int, int]:
+    def _look(blocks: Iterable[TextBlock], file: Path | None) -> tuple[int, int, int]:
         """Return the largest and smallest index and the number of rows."""
         largest, smallest, n_rows = -1, 2**31, 0
         for block in blocks:
@@ -125,7 +125,7 @@ class SvmlightReader:
             yield from self._raw_blocks([first], None)
         yield from self._raw_blocks(blocks, None)
 
-    def _raw_blocks(self, blocks: Any, file: Path | None) -> Iterator[RawBlock]:
+    def _raw_blocks(self, blocks: Iterable[TextBlock], file: Path | None) -> Iterator[RawBlock]:
         for block in blocks:
             labels, indptr, indices, data = parse(block, file)
 
