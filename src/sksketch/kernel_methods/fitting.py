@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 
 from sksketch._typing import Rows, RowsLike
 from sksketch.arrays.device_sparse import is_sparse_on_device
@@ -18,6 +17,7 @@ from sksketch.arrays.rows import laid_out
 from sksketch.kernel_methods.bandwidth import resolve_bandwidth
 from sksketch.kernel_methods.feature_maps import FeatureMap, NystromMap, RandomFeatureMap
 from sksketch.kernel_methods.kernels import PARAMETERS, Kernel, canonical_name, check_domain
+from sksketch.models.base import Estimator
 from sksketch.models.checks import checked_array, checked_on_device, checked_rows, host_rows
 from sksketch.models.constraints import (
     DICTIONARY,
@@ -59,7 +59,7 @@ KERNEL_CONSTRAINTS: Constraints = {
 }
 
 
-def kernel_rows(estimator: BaseEstimator, X: RowsLike, *, reset: bool) -> Any:
+def kernel_rows(estimator: Estimator, X: RowsLike, *, reset: bool) -> Any:
     """Return checked rows: numpy, CSR, or as they are on their device."""
     # Features of sparse rows are computed on the host.
     rows = checked_rows(estimator, host_rows(X) if is_sparse_on_device(X) else X, reset=reset)
