@@ -57,7 +57,7 @@ def frequent_directions(rng, d, scale, solver=None):
 def sparse_directions(rng, d, scale):
     options = {
         "boosted": bool(rng.random() < 0.8),
-        "n_power_iterations": int(rng.integers(0, 3)),
+        "n_power_iter": int(rng.integers(0, 3)),
         "correction": str(rng.choice(CORRECTIONS)),
         "max_tries": int(rng.integers(1, 5)),
         "seed": int(rng.integers(1, 1 << 30)),

@@ -43,7 +43,7 @@ def fd(*parts, sketch_size=4, **options):
 SPARSE = {
     "boosted": {"buffer_rows": 25},
     "plain": {"buffer_rows": 25, "boosted": False},
-    "eager": {"buffer_rows": 25, "n_power_iterations": 0, "max_tries": 1},
+    "eager": {"buffer_rows": 25, "n_power_iter": 0, "max_tries": 1},
     "half": {"buffer_nnz": 31 * 30, "correction": "half", "initial_ridge": 0.5},
     "energy": {"buffer_rows": 25, "correction": "energy"},
 }

@@ -108,7 +108,7 @@ def test_without_verification_the_lost_mass_is_the_bound():
 def test_a_rejected_try_is_repeated_with_more_iterations(seed):
     A = missed_by_one_product(32, seed)
     options = PATIENT | {"buffer_rows": 120, "seed": seed}
-    hasty = SparseFrequentDirections(31, n_power_iterations=0, **options).update(A)
+    hasty = SparseFrequentDirections(31, n_power_iter=0, **options).update(A)
     assert hasty.n_shrinks == 1
     assert hasty.n_tries == 2
     assert SparseFrequentDirections(31, **options).update(A).n_tries == 1
@@ -121,7 +121,7 @@ def test_a_rejected_try_is_repeated_with_more_iterations(seed):
 @pytest.mark.parametrize("n_rows", [120, 1100])
 def test_when_no_try_is_accepted(n_rows):
     A = missed_by_one_product(32, n_rows=n_rows)
-    options = PATIENT | {"n_power_iterations": 0, "max_tries": 1}
+    options = PATIENT | {"n_power_iter": 0, "max_tries": 1}
     sketch = SparseFrequentDirections(31, **options).update(A)
     laws.bound_is_true(sketch, A)
     mass = zoo.energy(A) - zoo.energy(sketch.matrix)
@@ -205,7 +205,7 @@ def test_refusals(left, right, word):
     "options",
     [
         *({"sketch_size": 0}, {"sketch_size": True}, {"sketch_size": 2.5}),
-        *({"buffer_nnz": 0}, {"buffer_rows": -1}, {"n_power_iterations": -1}, {"max_tries": 0}),
+        *({"buffer_nnz": 0}, {"buffer_rows": -1}, {"n_power_iter": -1}, {"max_tries": 0}),
         *({"failure_probability": 0.0}, {"failure_probability": 2.0}, {"correction": "some"}),
         *({"failure_probability": "1"}, {"initial_ridge": -1.0}),
     ],

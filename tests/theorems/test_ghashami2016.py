@@ -48,7 +48,7 @@ def runs():
             sketch = SparseFrequentDirections(
                 sketch_size,
                 buffer_rows=39,
-                n_power_iterations=iterations,
+                n_power_iter=iterations,
                 failure_probability=FAILURE,
                 seed=100 * animal + seed,
             )

@@ -32,6 +32,9 @@ from sksketch.sketches.options import check_ridge, fraction_of_one, whole_number
 from sksketch.sketches.sparse_buffer import SparseRowBuffer
 from sksketch.state.persistence import State
 
+# The name that files have for `n_power_iter` since the first release.
+SAVED_POWER = "option.n_power_iterations"
+
 
 class SparseFrequentDirections(ShrinkSketch):
     """Frequent Directions for sparse rows, in time that follows their stored entries.
@@ -50,7 +53,7 @@ class SparseFrequentDirections(ShrinkSketch):
         ``(sketch_size + 1) * n_features``.
     buffer_rows : int, default=None
         Rows that wait for a flush; by default ``n_features``.
-    n_power_iterations : int, default=2
+    n_power_iter : int, default=2
         Rounds of simultaneous iteration in a flush.
     boosted : bool, default=True
         Verify every flush, and repeat it until it is accepted. Without it, as in
@@ -109,7 +112,7 @@ class SparseFrequentDirections(ShrinkSketch):
         initial_ridge: float = 0.0,
         buffer_nnz: int | None = None,
         buffer_rows: int | None = None,
-        n_power_iterations: int = 2,
+        n_power_iter: int = 2,
         boosted: bool = True,
         max_tries: int = 4,
         failure_probability: float = 0.01,
@@ -120,7 +123,7 @@ class SparseFrequentDirections(ShrinkSketch):
         self.initial_ridge = check_ridge(initial_ridge)
         self.buffer_nnz = None if buffer_nnz is None else whole_number("buffer_nnz", buffer_nnz)
         self.buffer_rows = None if buffer_rows is None else whole_number("buffer_rows", buffer_rows)
-        self.n_power_iterations = whole_number("n_power_iterations", n_power_iterations, 0)
+        self.n_power_iter = whole_number("n_power_iter", n_power_iter, 0)
         self.boosted = bool(boosted)
         self.max_tries = whole_number("max_tries", max_tries)
         self.failure_probability = fraction_of_one("failure_probability", failure_probability)
@@ -187,7 +190,7 @@ class SparseFrequentDirections(ShrinkSketch):
             SparseTask(
                 rows,
                 sketch_size=held.sketch_size,
-                n_power_iterations=self.n_power_iterations,
+                n_power_iter=self.n_power_iter,
                 boosted=self.boosted,
                 max_tries=self.max_tries,
                 failure_probability=self.failure_probability,
@@ -247,7 +250,7 @@ class SparseFrequentDirections(ShrinkSketch):
         return (
             f"SparseFrequentDirections({self.sketch_size}) on {self._require_rows()} columns: "
             f"flushes {buffer.max_rows} rows or {buffer.max_entries} stored entries by "
-            f"{self.n_power_iterations} rounds of simultaneous iteration ({how}), "
+            f"{self.n_power_iter} rounds of simultaneous iteration ({how}), "
             f"in at most about {memory}."
         )
 
@@ -255,7 +258,7 @@ class SparseFrequentDirections(ShrinkSketch):
 
     _OPTIONS = (
         *("sketch_size", "correction", "initial_ridge", "buffer_nnz", "buffer_rows"),
-        *("n_power_iterations", "boosted", "max_tries", "failure_probability", "seed"),
+        *("n_power_iter", "boosted", "max_tries", "failure_probability", "seed"),
     )
 
     def state(self) -> State:
@@ -267,6 +270,7 @@ class SparseFrequentDirections(ShrinkSketch):
             Plain values and arrays, as `save` writes them.
         """
         meta = self._facts() | {"n_tries": self._n_tries}
+        meta[SAVED_POWER] = meta.pop("option.n_power_iter")
         meta |= self._held.numbers()
         arrays = self._held.arrays()
         if len(self._buffer):
@@ -288,7 +292,8 @@ class SparseFrequentDirections(ShrinkSketch):
             A sketch that continues where ``state`` was taken.
         """
         cls._check_kind(state)
-        meta: Any = state.meta
+        meta: Any = dict(state.meta)
+        meta["option.n_power_iter"] = meta.pop(SAVED_POWER)
         sketch = cls._from_facts(meta)
         if (n_features := sketch.n_features) is not None:
             sketch._held = ShrinkState.from_plain(meta, state.arrays)

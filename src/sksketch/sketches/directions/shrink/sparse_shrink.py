@@ -65,7 +65,7 @@ class SparseTask:
 
     rows: SparseRows
     sketch_size: int
-    n_power_iterations: int
+    n_power_iter: int
     boosted: bool
     max_tries: int
     failure_probability: float
@@ -76,13 +76,13 @@ class SparseTask:
 
 
 def simultaneous_iteration(
-    rows: SparseRows, n_directions: int, n_power_iterations: int, rng: np.random.Generator
+    rows: SparseRows, n_directions: int, n_power_iter: int, rng: np.random.Generator
 ) -> tuple[Array, float]:
     """Return P = Z'A, where the columns of Z are an orthonormal basis of A (A'A)^q G.
 
     Beside it comes how far rounding can have taken P'P above A'A.
 
-    Algorithm 1 with G standard normal and q = ``n_power_iterations``. Orthonormalized in every
+    Algorithm 1 with G standard normal and q = ``n_power_iter``. Orthonormalized in every
     round, since the printed power would leave nothing of all but the leading directions. Z has
     a row for each row of A and is never formed: with V an orthonormal basis of (A'A)^q G and
     W = A'A V, the basis Z = A V (V'W)^(-1/2) has Z'A = (V'W)^(-1/2) W'.
@@ -101,10 +101,10 @@ def simultaneous_iteration(
     width = min(whole_lines(n_directions), n_features)
     V = rng.standard_normal((n_features, width))
     V = like(V, rows.sparse.data)
-    for _ in range(n_power_iterations):
+    for _ in range(n_power_iter):
         # Divided by its trace A'A has norm at most one: squares neither overflow nor vanish.
         V = orthonormal_columns(rows.normal(V / total))
-    V = orthonormal_columns(V) if n_power_iterations == 0 else V
+    V = orthonormal_columns(V) if n_power_iter == 0 else V
     W = rows.normal(V / total)
     P, excess = nystrom(V, W, math.sqrt(width) * product_error(rows) / total)
     return math.sqrt(total) * P, excess * total
@@ -116,13 +116,13 @@ def product_error(rows: SparseRows) -> float:
 
 
 def sparse_shrink(
-    rows: SparseRows, sketch_size: int, n_power_iterations: int, rng: np.random.Generator
+    rows: SparseRows, sketch_size: int, n_power_iter: int, rng: np.random.Generator
 ) -> ShrinkState:
     """Return ``sketch_size`` rows B with B'B <= A'A: Algorithm 3.
 
     The ledger is about P, so its shrinkage is the cut and says nothing of what P missed.
     """
-    P, excess = simultaneous_iteration(rows, sketch_size + 1, n_power_iterations, rng)
+    P, excess = simultaneous_iteration(rows, sketch_size + 1, n_power_iter, rng)
     return dense_shrink(ShrinkState.empty(P.shape[1], sketch_size), P).allowing(excess)
 
 
@@ -191,14 +191,14 @@ def boosted_sparse_shrink(task: SparseTask) -> tuple[ShrinkState, int]:
     kept, with the bound that its own test gives.
     """
     rows, total = task.rows, task.rows.squared_norm
-    n_power_iterations, spent, number = task.n_power_iterations, 0.0, task.n_tries
+    n_power_iter, spent, number = task.n_power_iter, 0.0, task.n_tries
     # Whoever made the rows could not know what verifies them.
     directions = stream(task.seed, "digest", number).standard_normal((DIGEST, rows.shape[1]))
     found = rows_digest(rows, directions)
     noise = product_error(rows)
     for number in range(task.n_tries + 1, task.n_tries + task.max_tries + 1):
         rng = stream(task.seed, "sparse directions", number)
-        shrunk = sparse_shrink(rows, task.sketch_size, n_power_iterations, rng)
+        shrunk = sparse_shrink(rows, task.sketch_size, n_power_iter, rng)
         lost = max(total - squared_norm(shrunk.matrix), 0.0) + 2.0 * rows.squared_norm_error
         if not task.boosted or lost <= max(NEGLIGIBLE * total, SMALLEST_TOTAL):
             return _flushed(task, shrunk, lost, shrunk.ledger.kept_loss, 0.0), number
@@ -214,7 +214,7 @@ def boosted_sparse_shrink(task: SparseTask) -> tuple[ShrinkState, int]:
         spent += task.failure_probability / (2 * number**2)
         if verdict.accepted:
             break
-        n_power_iterations = 2 * n_power_iterations + 1
+        n_power_iter = 2 * n_power_iter + 1
     else:
         if len(rows) <= EXACT_ROWS:
             return _shrunk_exactly(task), number
