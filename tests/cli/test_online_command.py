@@ -295,7 +295,9 @@ def test_a_wrong_option_is_one_line(arguments, words, here, tmp_path, capsys):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    "stop", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT]
+)
 def test_a_stopped_run_goes_on_to_the_same_file_and_table(stop, tmp_path):
     model = tmp_path / "m.sks"
     arguments = ["online", "-", "--format", "vw", "-o", model]
