@@ -3,7 +3,7 @@
 The small eigenproblem of a shrink (`online/kernels/small_eigen.py`) beside LAPACK called from
 compiled code, and the four-wide instructions (`online/kernels/simd.py`) beside the loops that the
 compiler makes of plain Python. Both sides are compiled, interleaved in each repeat and timed in
-CPU seconds. A ratio below 1.3 is not worth a file: the script says so and ends with 1.
+CPU seconds. A ratio below 1.3 is not worth a file: the script says so, and in full ends with 1.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def main() -> None:
         middle = statistics.median(gains)
         verdict = "earns its place" if middle >= WORTH else f"earns less than {WORTH}: drop it"
         print(f"{name}: median gain {middle:.2f}, {verdict}")
-    if min(statistics.median(gains) for gains in worst.values()) < WORTH:
+    if not quick and min(statistics.median(gains) for gains in worst.values()) < WORTH:
         raise SystemExit(1)
 
 

@@ -88,6 +88,12 @@ def test_memory_measures_each_estimator():
     assert "FAIL" not in printed
 
 
+def test_hand_written_loops_are_held_against_their_peers():
+    printed = quick("speed.hand_written")
+    assert "small_eigen.py: median gain" in printed
+    assert "simd.py: median gain" in printed
+
+
 def test_kernels_are_held_against_their_peers():
     printed = quick("speed.compiled_loops")
     for kernel in ("scatter_rows", "walsh_hadamard", "scatter_csr", "outer_csr", "normal_csr"):
