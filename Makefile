@@ -84,9 +84,9 @@ $(VENV)/tour.stamp: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
-	@echo "installing scikit-sketch[dev] into $(VENV)"
-	@$(PIP) -e '.[dev]'
-	@touch $@ $(VENV)/tour.stamp
+	@echo "installing scikit-sketch[dev,docs] into $(VENV)"
+	@$(PIP) -e '.[dev,docs]'
+	@touch $@ $(VENV)/tour.stamp $(VENV)/docs.stamp
 
 $(VENV)/bench.stamp: pyproject.toml $(VENV)/dev.stamp
 	@echo "installing scikit-sketch[bench] into $(VENV)"

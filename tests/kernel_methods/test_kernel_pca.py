@@ -182,6 +182,7 @@ def test_later_passes_do_not_count_rows_again():
     assert pca._learner.chosen.solver.sketch.n_rows_seen == pca.n_samples_seen_ == 2 * len(DIGITS)
 
 
+@pytest.mark.slow
 def test_four_thousand_digits_are_close_to_the_dense_solution():
     folder = os.environ.get("SKSKETCH_DATA")
     if folder is None:

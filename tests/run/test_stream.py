@@ -165,6 +165,7 @@ for name, model, target in [
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX signals")
 def test_killed_at_any_moment_the_next_run_gives_the_same_file(tmp_path):
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(12_000, 60)))
