@@ -15,7 +15,7 @@ from sksketch.arrays.threads import one_blas_thread
 from sksketch.online.kernels import layout, online_kernels
 from sksketch.online.kernels.records import Batch, LossRule, OjaState, ProjectedState, Totals
 from sksketch.online.learner import (
-    OnlineLearner,
+    RowLearner,
     can_leave,
     loss_meta,
     loss_of,
@@ -30,7 +30,7 @@ from sksketch.state.persistence import State
 TILE_ROWS = 256
 
 
-class _Unbuffered(OnlineLearner):
+class _Unbuffered(RowLearner):
     """Base of the learners here: two arrays of numbers, options, a few arrays by name."""
 
     _arrays: ClassVar[tuple[str, ...]]

@@ -36,10 +36,6 @@ class OnlineLearner(ABC):
     strained: bool = False
 
     @abstractmethod
-    def learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:
-        """Learn from rows; return the raw score of each before it was learned from."""
-
-    @abstractmethod
     def weights(self, features: Array) -> Array:
         """Return the weights of some features; changes nothing."""
 
@@ -75,6 +71,14 @@ class OnlineLearner(ABC):
     @abstractmethod
     def loss_sum(self) -> float:
         """Sum of the losses of the predictions made before each row was learned from."""
+
+
+class RowLearner(OnlineLearner):
+    """Learns from rows of numbered features."""
+
+    @abstractmethod
+    def learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:
+        """Learn from rows; return the raw score of each before it was learned from."""
 
 
 def loss_meta(loss: Loss) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from sksketch.online.kernels.records import (
     Totals,
 )
 from sksketch.online.kernels.version_table import live_nodes, versions
-from sksketch.online.learner import OnlineLearner, loss_meta, loss_of
+from sksketch.online.learner import RowLearner, loss_meta, loss_of
 from sksketch.online.losses import Loss
 from sksketch.online.vocabulary import NumberedRows, grown
 from sksketch.sketches.directions.shrink.rules import n_reduced
@@ -35,7 +35,7 @@ FEWEST_CACHED = 1024
 AGAIN = "take another copy of the file or save it again"
 
 
-class SketchedNewton(OnlineLearner):
+class SketchedNewton(RowLearner):
     """Newton steps whose curvature is a Frequent Directions sketch, at the cost of the non-zeros.
 
     Parameters

@@ -10,7 +10,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.threads import one_blas_thread
 from sksketch.online.kernels import layout
-from sksketch.online.learner import LARGEST, NOT_FINITE, OnlineLearner, loss_meta, loss_of
+from sksketch.online.learner import LARGEST, NOT_FINITE, RowLearner, loss_meta, loss_of
 from sksketch.online.losses import Loss
 from sksketch.online.newton import SketchedNewton
 from sksketch.online.vocabulary import NumberedRows
@@ -23,7 +23,7 @@ RANK_TOLERANCE, RANGE_TOLERANCE = 1e-8, 1e-6
 CUT_TOLERANCE = 1e-12
 
 
-class UnridgedNewton(OnlineLearner):
+class UnridgedNewton(RowLearner):
     """RFD0-SON: alpha_0 = 0, so nothing at all has to be chosen.
 
     Parameters

@@ -46,6 +46,6 @@ def is_kept(function: Any) -> bool:
 def _sources() -> str:
     """Return a digest of all kernels, here and in the themes."""
     found = hashlib.blake2b(digest_size=6)
-    for path in sorted(Path(__file__).parents[2].glob("*/kernels/*.py")):
+    for path in sorted(Path(__file__).parents[2].glob("**/kernels/*.py")):
         found.update(path.read_bytes())
     return found.hexdigest()

@@ -1,0 +1,19 @@
+"""The compiled rows of the learners whose curvature is that of the loss."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import SimpleNamespace
+
+
+@functools.cache
+def curvature_kernels() -> SimpleNamespace:
+    """Return the loops by name; the compiler is loaded at the first call."""
+    from sksketch.arrays.kernels.jit import is_kept
+    from sksketch.online.curvature.kernels import centers, exact, reading, sketched, steps
+
+    if sys.stderr.isatty() and not is_kept(sketched.learn_sketched):
+        sys.stderr.write("compiling the online learners, once: some seconds\n")
+    modules = (steps, exact, sketched, centers, reading)
+    return SimpleNamespace(**{name: part for m in modules for name, part in vars(m).items()})
