@@ -155,7 +155,9 @@ def test_sample_is_uniform_and_knows_no_blocks():
         sample = RowSample(300, seed)
         for number in range(3):
             place = np.arange(1024 * number, min(1024 * (number + 1), 3000))
-            sample.take(number, Tile(place[:, None] * 1.0, place, np.ones(len(place))))
+            sample.take(
+                number, Tile(place[:, None] * 1.0, place, np.ones(len(place))), np.ones(len(place))
+            )
         kept = sample.rows().targets
         assert len(kept) == 300
         assert (np.diff(kept) > 0).all()
@@ -163,3 +165,21 @@ def test_sample_is_uniform_and_knows_no_blocks():
     # A binomial of mean 20 for each row, summed in tens.
     tens = counts.reshape(-1, 10).sum(axis=1)
     assert abs(tens - 200).max() < 5 * np.sqrt(200)
+
+
+def test_sums_over_a_sample_are_unbiased():
+    rng = np.random.default_rng(2)
+    sizes, values = rng.lognormal(sigma=1.5, size=2000), rng.uniform(1, 2, 2000)
+    sizes[::7] = 0.0
+    found = []
+    for seed in range(300):
+        one, two = RowSample(100, seed), RowSample(100, 1000 + seed)
+        for number, part in enumerate((slice(0, 1000), slice(1000, 2000))):
+            sample = (one, two)[number]
+            sample.take(number, Tile(np.ones((1000, 1)), values[part], np.ones(1000)), sizes[part])
+        rows = one.merge(two).rows()
+        assert len(rows) == 100
+        found.append((rows.weights * rows.targets).sum())
+    wanted = values[sizes > 0].sum()
+    error = np.std(found) / np.sqrt(len(found))
+    assert abs(np.mean(found) - wanted) < 4 * error < 0.1 * wanted

@@ -35,6 +35,17 @@ def add_back_inplace(total: Array, rows: Matrix, slopes: Array) -> None:
         total[:, n_features] += slopes.sum(axis=0)
 
 
+def squared_lengths(rows: Matrix, n_columns: int) -> Array:
+    """Return the squared length of each row, with the 1 of an intercept.
+
+    >>> squared_lengths(sp.csr_array([[3.0, 4.0]]), 3)
+    array([26.])
+    """
+    squares: Array = np.asarray((rows * rows).sum(axis=1))
+    found: Array = squares + float(n_columns - rows.shape[1])
+    return found
+
+
 def check_width(rows: Matrix, n_columns: int) -> None:
     """Refuse rows that are neither as wide as the weights nor one column less.
 

@@ -69,7 +69,8 @@ class Descent:
         The descent ends when a pass gains, and the next one promises, less than this share of
         the objective.
     sample_rows : int, default=8192
-        Rows that are held in memory for their curvature; 0 for none.
+        Rows that are held in memory for their curvature, up to twice as many during a pass; 0
+        for none.
 
     See Also
     --------
@@ -83,10 +84,11 @@ class Descent:
 
     Directions come from the latest changes of the gradient (L-BFGS) around ``precondition``.
     That takes many passes where the curvature at the optimum is far from the one in between, as
-    with classes that can be separated. A sample of rows knows the curvature anywhere: where it
-    has all rows, or 32 for each column, its Hessian at the latest weights, inverted by
-    conjugate gradients under ``precondition``, takes the place of ``precondition`` (a
-    subsampled Newton step; Roosta-Khorasani and Mahoney, 2019).
+    with classes that can be separated. A sample of rows knows the curvature anywhere: its Hessian
+    at the latest weights, inverted by conjugate gradients under ``precondition``, takes the place
+    of ``precondition`` (sub-sampled Newton with rows drawn by size; Xu, Yang, Roosta-Khorasani,
+    Re and Mahoney, 2016). Each pass draws another one, by the curvature at its own end, until one
+    has all rows.
 
     Examples
     --------
@@ -132,9 +134,13 @@ class Descent:
     def new_pass(self) -> PassSums:
         """Return empty sums of the next pass; each part of the rows may have its own."""
         sample = None
-        if self.n_passes == 0 and self.sample_rows:
-            sample = RowSample(self.sample_rows)
+        if self.sample_rows and not self._has_all_rows:
+            sample = RowSample(self.sample_rows, seed=self.n_passes)
         return PassSums(self.loss, self._point, self._direction, sample)
+
+    @property
+    def _has_all_rows(self) -> bool:
+        return self._sample is not None and self._sample.is_whole
 
     def take(self, sums: PassSums) -> None:
         """Move on, with the sums of all rows of a pass.
@@ -154,19 +160,19 @@ class Descent:
         if self._direction is None:
             self._begin(totals, sums.sample())
         else:
-            self._judge(totals, self._direction)
+            self._judge(totals, self._direction, sums)
 
     def _begin(self, totals: Totals, sample: RowSample | None) -> None:
         objective = float(totals.losses[0]) + self._penalty(self._point)
         if not np.isfinite(objective):
             raise ValueError("the loss of the first weights is not finite; scale the columns")
-        if sample is not None and totals.n_rows and sample.serves(self._point.shape[1]):
+        if sample is not None and sample.n_rows_seen:
             self._sample = sample
         self._objective = self._first_objective = objective
         self._gradient = totals.gradient + self.ridge * self._point
         self._turn(gained=np.inf)
 
-    def _judge(self, totals: Totals, D: Array) -> None:
+    def _judge(self, totals: Totals, D: Array, sums: PassSums) -> None:
         """Make the whole step, or try the direction again at another length."""
         penalties = [self._penalty(self._point + step * D) for step in STEPS]
         tried = np.nan_to_num(totals.losses + penalties, nan=np.inf)
@@ -180,6 +186,7 @@ class Descent:
             self._pairs.add(D, gradient - self._gradient)
             self._point, self._gradient = end, gradient
             self._objective = float(tried[0])
+            self._sample = sums.sample() or self._sample
             self._turn(gained=gained)
         elif tried.min() >= self._objective and -slope * newton <= ROUNDED * abs(self._objective):
             # Less is to be gained than rounding takes.
@@ -191,7 +198,7 @@ class Descent:
     def _turn(self, gained: float) -> None:
         """Choose the next direction, or end where it promises too little."""
         self._known = Known()
-        whole = self._sample is not None and self._sample.is_whole
+        whole = self._has_all_rows
         if whole:
             # Older pairs would only blur a Hessian that is exact.
             self._pairs.forget()

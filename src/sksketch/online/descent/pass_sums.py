@@ -9,7 +9,7 @@ import numpy as np
 
 from sksketch._typing import Array, Matrix
 from sksketch.exceptions import NotMergeableError
-from sksketch.online.descent.affine import add_back_inplace, check_width, scores
+from sksketch.online.descent.affine import add_back_inplace, check_width, scores, squared_lengths
 from sksketch.online.descent.line_search import STEPS
 from sksketch.online.descent.row_sample import RowSample
 from sksketch.online.descent.smooth_losses import SmoothLoss
@@ -124,8 +124,12 @@ class PassSums:
             self._losses[0] += tile.weights @ self.loss.values(end, targets)
             slopes = tile.weights[:, None] * self.loss.slopes(end, targets)
             add_back_inplace(self._gradient, rows, slopes)
-        if self._sample is not None:
-            self._sample.take(self._n_tiles, tile)
+            if self._sample is not None:
+                # By curvature times squared length (Xu et al., 2016): rows far from any boundary
+                # between classes add next to nothing to a Hessian.
+                lengths = squared_lengths(rows, self.point.shape[1])
+                sizes = tile.weights * lengths * self.loss.traces(end, targets)
+                self._sample.take(self._n_tiles, tile, sizes)
         self._n_tiles += 1
         self._n_rows += len(tile)
 

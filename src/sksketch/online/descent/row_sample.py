@@ -1,7 +1,8 @@
-"""A uniform sample of the rows of a stream, and Newton steps with its curvature."""
+"""A sample of the rows of a stream, and Newton steps with its curvature."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -12,13 +13,10 @@ from sksketch.arrays.random import stream
 from sksketch.online.descent.affine import add_back_inplace, scores
 from sksketch.online.descent.smooth_losses import SmoothLoss
 from sksketch.online.descent.tiles import Tile
-from sksketch.state.persistence import State
+from sksketch.state.persistence import Plain, State
 
 Precondition = Callable[[Array], Array]
 
-# Sampled rows for each column from which on their curvature is better than what a sketch has:
-# the relative error of a sampled Hessian is about the square root of columns over rows.
-ROWS_PER_COLUMN = 32
 # Where conjugate gradients stop: relative residual, and steps.
 RESIDUAL, MOST_STEPS = 0.01, 100
 # Curvature, as a share of the largest, that counts as none.
@@ -26,10 +24,7 @@ FLAT = 1e-12
 
 
 class RowSample:
-    """Up to ``size`` rows of a stream, any set of them equally likely.
-
-    Each row has a random key, addressed by its place in the stream; the rows with the smallest
-    keys stay. How blocks are cut makes no difference, and samples of parts merge.
+    """Up to ``size`` rows of a stream, large ones sooner, each with what it counts for.
 
     Parameters
     ----------
@@ -38,10 +33,17 @@ class RowSample:
     seed : int, default=0
         Seed of the keys.
 
+    Notes
+    -----
+    Priority sampling (Duffield, Lund and Thorup, 2007): a row has the key u / size, u uniform and
+    addressed by its place in the stream. The rows with the smallest keys stay, and each counts
+    for max(1, 1 / (key size)) rows, with the smallest key of those that do not stay: sums are
+    unbiased. How blocks are cut makes no difference, and samples of parts merge.
+
     Examples
     --------
     >>> sample = RowSample(2)
-    >>> sample.take(0, Tile(np.arange(5.0)[:, None], np.zeros(5), np.ones(5)))
+    >>> sample.take(0, Tile(np.arange(5.0)[:, None], np.zeros(5), np.ones(5)), np.ones(5))
     >>> len(sample.rows()), sample.n_rows_seen, sample.is_whole
     (2, 5, False)
     """
@@ -51,72 +53,77 @@ class RowSample:
     def __init__(self, size: int, seed: int = 0) -> None:
         self.size, self.seed = size, seed
         self.n_rows_seen = 0
-        self._keys: list[Array] = []
+        # Keys and sizes of the rows of each part.
+        self._marks: list[Array] = []
         self._parts: list[Tile] = []
         self._n_kept = 0
-        # No row with a larger key can stay.
-        self._limit = 1.0
+        # The smallest key of the rows that did not stay.
+        self._limit = math.inf
 
     @property
     def is_whole(self) -> bool:
-        """Whether the sample has all rows of the stream."""
+        """Whether the sample has all rows that count."""
         return self.n_rows_seen <= self.size
 
-    def serves(self, n_columns: int) -> bool:
-        """Return whether its curvature stands for that of all rows."""
-        return self.is_whole or self.size >= ROWS_PER_COLUMN * n_columns
-
-    def take(self, number: int, tile: Tile) -> None:
-        """See the tile with a number."""
-        keys = stream(self.seed, "descent sample", number).random(len(tile))
-        self.n_rows_seen += len(tile)
+    def take(self, number: int, tile: Tile, sizes: Array) -> None:
+        """See the tile with a number; rows of size 0 do not count."""
+        draws = stream(self.seed, "descent sample", number).random(len(tile))
+        keys = np.divide(draws, sizes, out=np.full(len(tile), math.inf), where=sizes > 0.0)
+        self.n_rows_seen += int(np.count_nonzero(sizes))
         # Most tiles of a long stream have few rows with keys below those that are kept.
         low = np.flatnonzero(keys < self._limit)
-        self._hold(keys[low], tile[low])
+        self._hold(np.array([keys[low], sizes[low]]), tile[low])
 
-    def _hold(self, keys: Array, tile: Tile) -> None:
-        self._keys.append(keys)
+    def _hold(self, marks: Array, tile: Tile) -> None:
+        self._marks.append(marks)
         self._parts.append(tile)
-        self._n_kept += len(keys)
+        self._n_kept += len(tile)
         if self._n_kept > 2 * self.size:
             self._prune()
 
     def _prune(self) -> None:
         """Keep the smallest keys, in the order in which their rows came."""
-        keys, rows = np.concatenate(self._keys), Tile.joined(self._parts)
-        if len(keys) > self.size:
-            kept = np.sort(np.argpartition(keys, self.size - 1)[: self.size])
-            keys, rows = keys[kept], rows[kept]
-            self._limit = float(keys.max())
-        self._keys, self._parts, self._n_kept = [keys], [rows], len(keys)
+        marks, rows = np.concatenate(self._marks, axis=1), Tile.joined(self._parts)
+        if len(rows) > self.size:
+            order = np.argpartition(marks[0], self.size)
+            self._limit = min(self._limit, float(marks[0, order[self.size]]))
+            kept = np.sort(order[: self.size])
+            marks, rows = marks[:, kept], rows[kept]
+        self._marks, self._parts, self._n_kept = [marks], [rows], len(rows)
 
     def rows(self) -> Tile:
-        """Return the rows of the sample."""
+        """Return the rows of the sample, weighted so that they count for all that it has seen."""
         self._prune()
-        return self._parts[0]
+        rows, sizes = self._parts[0], self._marks[0][1]
+        return Tile(
+            rows.rows, rows.targets, rows.weights * np.maximum(1.0, 1.0 / self._limit / sizes)
+        )
 
     def copy(self) -> RowSample:
         """Return a sample that can take other rows than this one."""
         twin = RowSample(self.size, self.seed)
         twin.n_rows_seen, twin._n_kept = self.n_rows_seen, self._n_kept
         twin._limit = self._limit
-        twin._keys, twin._parts = list(self._keys), list(self._parts)
+        twin._marks, twin._parts = list(self._marks), list(self._parts)
         return twin
 
     def merge(self, other: RowSample) -> Self:
         """See the rows that another sample has seen."""
-        for keys, part in zip(other._keys, other._parts, strict=True):
-            self._hold(keys, part)
+        self._limit = min(self._limit, other._limit)
+        for marks, part in zip(other._marks, other._parts, strict=True):
+            self._hold(marks, part)
         self.n_rows_seen += other.n_rows_seen
         return self
 
     def state(self) -> State:
         """Return the sample as plain data."""
-        meta = {"size": self.size, "seed": self.seed, "n_rows_seen": self.n_rows_seen}
+        meta: dict[str, Plain] = {"size": self.size, "seed": self.seed}
+        meta["n_rows_seen"] = self.n_rows_seen
         if not self._parts:
-            return State(self.kind, 1, meta, {})
-        rows = self.rows().arrays()
-        return State(self.kind, 1, meta, {"keys": self._keys[0], **rows})
+            return State(self.kind, 1, {**meta, "limit": self._limit}, {})
+        self._prune()
+        arrays = {"marks": self._marks[0], **self._parts[0].arrays()}
+        return State(self.kind, 1, {**meta, "limit": self._limit}, arrays)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -124,9 +131,9 @@ class RowSample:
         state.require(1)
         meta: Any = state.meta
         sample = cls(meta["size"], meta["seed"])
-        sample.n_rows_seen = meta["n_rows_seen"]
-        if "keys" in state.arrays:
-            sample._hold(state.arrays["keys"], Tile.from_arrays(state.arrays))
+        sample.n_rows_seen, sample._limit = meta["n_rows_seen"], meta["limit"]
+        if "marks" in state.arrays:
+            sample._hold(state.arrays["marks"], Tile.from_arrays(state.arrays))
         return sample
 
 
@@ -142,7 +149,7 @@ def newton_step(
     Parameters
     ----------
     sample : RowSample
-        Rows, weighted so that they count for all rows that it has seen.
+        Rows of which the Hessian is the sum.
     loss : SmoothLoss
         Loss of each row.
     ridge : array of shape (n_columns,)
@@ -160,7 +167,7 @@ def newton_step(
     Examples
     --------
     >>> sample = RowSample(2)
-    >>> sample.take(0, Tile(np.eye(2), np.zeros(2), np.ones(2)))
+    >>> sample.take(0, Tile(np.eye(2), np.zeros(2), np.ones(2)), np.ones(2))
     >>> inverse = newton_step(
     ...     sample, SmoothLoss("squared"), np.ones(2), np.zeros((1, 2)), lambda g: g
     ... )
@@ -168,10 +175,9 @@ def newton_step(
     array([[2., 1.]])
     """
     tile = sample.rows()
-    share = sample.n_rows_seen / max(len(tile), 1)
     Z = scores(tile.rows, point)
     bend = loss.bends(Z, loss.targets(tile.targets, len(point)))
-    weights = share * tile.weights[:, None]
+    weights = tile.weights[:, None]
 
     def hessian(V: Array) -> Array:
         image = ridge * V

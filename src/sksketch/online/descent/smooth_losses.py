@@ -96,6 +96,20 @@ class SmoothLoss:
             return _probabilities(scores) - targets
         return _ELEMENTWISE[self.name][1](scores, targets, self.knee)
 
+    def traces(self, scores: Array, targets: Array) -> Array:
+        """Return the sum of each row's curvatures, and a hundredth of the most they can be.
+
+        >>> SmoothLoss("logistic").traces(np.array([[0.0], [50.0]]), np.ones((2, 1)))
+        array([0.2525, 0.0025])
+        """
+        if self.name == "softmax":
+            found: Array = 1.01 - np.square(_probabilities(scores)).sum(axis=1)
+            return found
+        most = {"logistic": 0.25, "hinge": 1.0 / self.knee, "absolute": 1.0 / self.knee}
+        bent = _ELEMENTWISE[self.name][2](scores, targets, self.knee)
+        total: Array = (bent + 0.01 * most.get(self.name, 1.0)).sum(axis=1)
+        return total
+
     def bends(self, scores: Array, targets: Array) -> Callable[[Array], Array]:
         """Return the curvature as a map of changes of scores, row by row.
 
