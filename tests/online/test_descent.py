@@ -108,7 +108,7 @@ def test_optimum_is_that_of_another_solver(loss, name, sample_rows):
         for weights in (found.weights, wanted):
             weights[:, -1] -= weights[:, -1].mean()
     assert found.converged
-    np.testing.assert_allclose(found.weights, wanted, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(found.weights, wanted, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", CASES)
