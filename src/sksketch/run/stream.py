@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sksketch._typing import PathLike
+from sksketch._typing import Array, PathLike
 from sksketch.models.base import forget
 from sksketch.models.protocols import SeveralPasses
 from sksketch.models.scikit_learn import Callbacks
 from sksketch.run.checkpoints import Checkpoint
 from sksketch.run.progress import Progress, reporting
+from sksketch.run.shards import weights_option
 from sksketch.sketches import Sketch
 from sksketch.state.blame import using
 from sksketch.streams import Block, RowSource, open_rows
@@ -48,7 +49,8 @@ def fit_stream(
         As with ``fit``, what it learned before is forgotten. In a pipeline the steps before
         the last must be stateless, such as `Normalizer` or `FunctionTransformer`.
     source : RowSource or anything that `open_rows` takes
-        Rows, with targets where the estimator needs them.
+        Rows, with targets where the estimator needs them. Weights (the importance in vw files,
+        the third of ``(X, y, sample_weight)`` in iterables) become its ``sample_weight``.
     checkpoint : path, default=None
         File that an interrupted run resumes from. If it exists, the run continues after
         the rows that it has; it is refused if the estimator, its parameters or the source
@@ -166,11 +168,11 @@ class _Run:
         report(n_done, n_rows)
         try:
             with _Interrupts() as interrupts:
-                for X, y in _cut(blocks, self._every):
+                for block in _cut(blocks, self._every):
                     with interrupts.held():
-                        self._learn(X, y)
+                        self._learn(block)
                         self._save_if_due()
-                    callbacks.block(X, y)
+                    callbacks.block(block.X, block.y)
                     report(self._n_done, n_rows)
         except BaseException:
             # The rows so far are worth keeping; what went wrong is more worth telling.
@@ -181,23 +183,25 @@ class _Run:
             raise ValueError("the source gave no rows; give one that has some")
         self._save()
 
-    def _learn(self, X: Any, y: object) -> None:
-        n_rows = X.shape[0]
+    def _learn(self, block: Block) -> None:
+        X: Any = block.X
         for step in self._steps:
             X = step.transform(X)
         self._whole = False
         with nullcontext() if self._resumed_from is None else using(self._resumed_from):
-            self._give(X, y)
-        self._n_done += n_rows
+            self._give(X, block.y, block.sample_weight)
+        self._n_done += block.X.shape[0]
         self._whole = True
 
-    def _give(self, X: Any, y: Any) -> None:
+    def _give(self, X: Any, y: Any, weights: Array | None) -> None:
         if isinstance(self._model, Sketch):
-            self._model.update(X, **({} if y is None else {"targets": y}))
-        elif y is None:
-            self._model.partial_fit(X, **self._options)
+            self._model.update(X, weights, **({} if y is None else {"targets": y}))
+            return
+        options = self._options | weights_option(self._model, weights)
+        if y is None:
+            self._model.partial_fit(X, **options)
         else:
-            self._model.partial_fit(X, y, **self._options)
+            self._model.partial_fit(X, y, **options)
 
     def _save_if_due(self) -> None:
         if self._keeper is None:
@@ -291,8 +295,7 @@ def _cut(blocks: Iterator[Block], every: int | None) -> Iterator[Block]:
     for block in blocks:
         step = block.X.shape[0] if every is None else every
         for start in range(0, block.X.shape[0], max(step, 1)):
-            part = slice(start, start + step)
-            yield Block(block.X[part], None if block.y is None else block.y[part])
+            yield block.rows(start, start + step)
 
 
 def _passes(
@@ -312,11 +315,11 @@ def _passes(
     for number in range(n_passes):
         if number and isinstance(model, SeveralPasses):
             model.end_pass(number)
-        for X, y in blocks():
-            skip = min(n_done, X.shape[0])
+        for block in blocks():
+            skip = min(n_done, block.X.shape[0])
             n_done -= skip
-            if skip < X.shape[0]:
-                yield Block(X[skip:], None if y is None else y[skip:])
+            if skip < block.X.shape[0]:
+                yield block.rows(skip)
 
 
 def _n_blocks(batch_rows: int | None, n_rows: int | None, n_done: int) -> int | None:
