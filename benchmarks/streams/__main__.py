@@ -1,7 +1,7 @@
 """Progressive error of the online learners at their defaults, beside what a user has.
 
 Every row is predicted, then learned from, in one pass. Nothing is tuned, for anybody. Methods
-that are not run keep the figures that --json has from before. See benchmarks/README.md.
+that are not run keep the figures that --json has from the same versions. See benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -33,21 +33,46 @@ def main() -> None:
     options = parse()
     begun = time.perf_counter()
     facts = runs.versions() | {name: runs.version(name) for name in ("river", "vowpalwabbit")}
-    facts["ours"] = json.dumps(options.parameters) if options.parameters else "defaults"
     print("\n".join(f"{name:15}{value}" for name, value in facts.items()))
-    kept = json.loads(options.json.read_text())["results"] if options.json.exists() else {}
-    results: dict[str, Any] = {}
+    print(f"{'ours':15}{json.dumps(options.parameters) if options.parameters else 'defaults'}")
+    kept = kept_results(options, facts)
+    results = dict(kept)
     with one_thread(), warnings.catch_warnings():
         for kind in IGNORED:
             warnings.simplefilter("ignore", kind)
         for task in options.tasks:
             results[task] = run_task(task, options, kept.get(task, {}))
-    for task, found in results.items():
-        print_tables(task, found)
+    for task in options.tasks:
+        print_tables(task, results[task], options.parameters)
     print(f"\n{time.perf_counter() - begun:.0f} s")
     options.json.parent.mkdir(parents=True, exist_ok=True)
     figures = {"versions": facts, "quick": options.quick, "results": results}
+    figures["parameters"] = options.parameters
     options.json.write_text(json.dumps(figures, indent=1))
+
+
+def kept_results(options: argparse.Namespace, facts: dict[str, str]) -> dict[str, Any]:
+    """Return the figures of an earlier run, if its peers and sizes were the same.
+
+    Those of ours stay only if it had the same parameters.
+    """
+    path: Path = options.json
+    if not path.exists():
+        return {}
+    found = json.loads(path.read_text())
+    # Ours is what changes between two runs, and it is run again.
+    before, now = (
+        {k: v for k, v in f.items() if k != "sksketch"} for f in (found["versions"], facts)
+    )
+    if (before, found["quick"]) != (now, options.quick):
+        print(f"the figures in {path.name} are of other versions or sizes and are not kept")
+        return {}
+    results: dict[str, Any] = found["results"]
+    if found["parameters"] != options.parameters:
+        for stream in (one for streams in results.values() for one in streams.values()):
+            for name in (classifiers.OURS, regressors.OURS):
+                stream["lines"].pop(name, None)
+    return results
 
 
 def parse() -> argparse.Namespace:
@@ -105,14 +130,15 @@ def column(lines: dict[str, Any], which: int) -> dict[str, float]:
     return {name: line["figures"][which] for name, line in lines.items() if not line["skipped"]}
 
 
-def print_tables(task: str, results: dict[str, Any]) -> None:
+def print_tables(task: str, results: dict[str, Any], parameters: dict[str, Any]) -> None:
     """Print a line for each stream, and hold the errors of classifiers against what is asked."""
     module: Any = classifiers if task == "classification" else regressors
     peers = (module.PEERS, module.LOSS_PEERS if task == "classification" else module.PEERS)
     ran = {name: result["lines"] for name, result in results.items() if not result["skipped"]}
     for which, figure in enumerate(NAMES[task]):
         figures = {name: column(lines, which) for name, lines in ran.items()}
-        print(f"\n{figure}, progressive, at defaults:")
+        setting = f"ours with {json.dumps(parameters)}" if parameters else "at defaults"
+        print(f"\n{figure}, progressive, {setting}:")
         print("\n".join(table(figures, module.OURS, peers[which])))
         if task == "classification" and not which:
             found = {name: verdict(f, module.OURS, module.PEERS) for name, f in figures.items()}
