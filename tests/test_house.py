@@ -19,7 +19,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
 EXTRAS = {
     *("typer", "rich", "matplotlib", "pyarrow", "zarr", "torch", "pandas"),
-    *("dask", "distributed", "pyspark", "py4j"),
+    *("dask", "distributed", "pyspark", "py4j", "river"),
 }
 THEMES = ("decomposition", "ridge", "online", "kernel_methods", "reduction")
 

@@ -70,12 +70,16 @@ def run(module: str, arguments: Sequence[str]) -> Done:
 def versions() -> dict[str, str]:
     """Return what the figures depend on."""
     found = {"python": platform.python_version()}
-    for name, package in PACKAGES.items():
-        try:
-            found[name] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[name] = "not installed"
+    found |= {name: version(package) for name, package in PACKAGES.items()}
     return found | {"processor": processor(), "cores": str(os.cpu_count())}
+
+
+def version(package: str) -> str:
+    """Return the version of a package, or that it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def processor() -> str:

@@ -20,6 +20,7 @@ from sksketch._typing import Array
 from sksketch.arrays.random import stream
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.streams import Block, BlockSource, as_source, reblock
+from sksketch.streams.blocks import unweighted
 
 __all__ = ["covariance_error", "projection_error", "spectral_error", "tail_energy"]
 
@@ -214,7 +215,7 @@ def _source_of(X: object, n_features: int) -> BlockSource:
 def _tiles(source: BlockSource) -> Iterator[Array]:
     """Yield the rows in dense float64 tiles; sparse blocks are opened a few rows at a time."""
     n_rows = max(1, TILE_ENTRIES // source.n_features)
-    for block in source.blocks():
+    for block in unweighted(source.blocks(), "the exact error"):
         X: Any = block.X
         for start in range(0, X.shape[0], n_rows):
             yield _dense(X[start : start + n_rows])
@@ -244,7 +245,7 @@ def _lanczos_norm(source: BlockSource, summary: LowRankPlusRidge, shift: float) 
     def matvec(v: Array) -> Array:
         v = np.asarray(v, dtype=np.float64).ravel()
         result = shift * v - low_rank @ v
-        for block in source.blocks():
+        for block in unweighted(source.blocks(), "the exact error"):
             result += block.X.T @ (block.X @ v)
         return result
 

@@ -87,7 +87,7 @@ def parse_svmlight(X, rng):
 
 def as_vw(X, rng):
     """Return X without some of its entries as lines of text, with all that a line may have."""
-    heads = ["1 |", "-1 1 0 'tag |one", "|", "2.5e-1 tag|one:0.5", "0 1|zwei:-3 7 |"]
+    heads = ["1 |", "-1 2.5 0.5 'tag |one", "|", "2.5e-1 tag|one:0.5", "0 1|zwei:-3 7 |"]
     lines = [b"", b" "]
     for i, row in enumerate(X * (rng.random(X.shape) < 0.4)):
         names = [
@@ -103,9 +103,10 @@ def parse_vw(X, rng):
     text = as_vw(X, rng)
     indptr = np.zeros(len(X) + 1, np.int32)
     indices, data = np.zeros(3 * X.size + 5 * len(X), np.int32), np.zeros(3 * X.size + 5 * len(X))
-    progress, labels = np.zeros(5, np.int64), np.zeros(len(X))
+    progress, labels, weights = np.zeros(6, np.int64), np.zeros(len(X)), np.zeros(len(X))
+    out = progress, labels, weights, indptr, indices, data
     odd = np.zeros(0, np.int64), np.zeros(0)
-    return progress, labels, indptr, indices, data, np.frombuffer(text, np.uint8), 2**20 - 1, *odd
+    return *out, np.frombuffer(text, np.uint8), 2**20 - 1, *odd
 
 
 def centered(X, rng):

@@ -154,6 +154,34 @@ def test_online_learners_are_timed_beside_their_peers(tmp_path):
     assert "acceptance" in printed
 
 
+def test_streams_are_predicted_before_they_are_learned_from(tmp_path):
+    path = tmp_path / "figures.json"
+    printed = quick("streams", "--json", str(path))
+    results = json.loads(path.read_text())["results"]
+    assert set(results["classification"]) == {"words", "breast_cancer", "digits", "Phishing"}
+    assert set(results["regression"]) == {"diabetes", "TrumpApproval"}
+    for task, streams in results.items():
+        for name, stream in streams.items():
+            if stream["skipped"]:
+                assert stream["skipped"] == "River is not installed", name
+                continue
+            ran = {n: line for n, line in stream["lines"].items() if not line["skipped"]}
+            reasons = {line["skipped"] for line in stream["lines"].values()} - {""}
+            assert all("installed" in r or "small" in r for r in reasons), reasons
+            kind = "Classifier" if task == "classification" else "Regressor"
+            assert f"OnlineNewton{kind}" in ran
+            if task == "classification":
+                for line in ran.values():
+                    assert 0 <= line["figures"][0] < 1
+    # Another run of ours alone keeps what the peers had.
+    again = quick("streams", "--json", str(path), "--methods", "Online")
+    kept = json.loads(path.read_text())["results"]["classification"]["digits"]["lines"]
+    assert kept["SGDClassifier"] == results["classification"]["digits"]["lines"]["SGDClassifier"]
+    for text in (printed, again):
+        assert "error, progressive, at defaults:" in text
+        assert "below two of three peers on" in text
+
+
 def test_reduced_models_are_timed_beside_their_peers(tmp_path):
     printed = quick("speed.reduction", "--json", str(tmp_path / "figures.json"))
     results = json.loads((tmp_path / "figures.json").read_text())["results"]

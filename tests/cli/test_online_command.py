@@ -245,7 +245,7 @@ def test_labels_are_guessed_whatever_the_blocks(other, rows):
         ("0 |a b\n1 |a c\n-1 |a b\n", [], "row 3: the label -1 is none of 0, 1; name all labels"),
         ("5 |a b\n7 |a c\n", ["--classes", "5,6"], "row 2: the label 7 is none of 5, 6"),
         ("1 |a b\n-1 a c\n", [], "standard input, line 2: there is no bar"),
-        ("1 |a b\n-1 2 |a c\n", [], "standard input, line 2: the importance '2' is not 1"),
+        ("1 |a b\n-1 -2 |a c\n", [], "standard input, line 2: the importance '-2' is not a"),
         ("1 |a b\n |a c\n", [], "standard input, line 2: missing value in target 'label'; pass --"),
         ("1 |a b:inf\n", [], "inf"),
     ],

@@ -168,7 +168,9 @@ def test_a_partition_that_kills_its_workers_names_itself():
         distributed.LocalCluster(**options, dashboard_address=":0", silence_logs=60) as cluster,
         distributed.Client(cluster),
         # Dask blames all partitions that waited on the worker.
-        pytest.raises(PartitionError, match=r"^partition \d of 4: every worker that ran this partition died"),
+        pytest.raises(
+            PartitionError, match=r"^partition \d of 4: every worker that ran this partition died"
+        ),
     ):
         fit_dask(pca(), delayed(deadly_part, 4))
 

@@ -97,8 +97,8 @@ def test_an_iterable_is_refused_when_empty_or_when_its_columns_change():
     source = IterableSource(iter([np.ones((2, 3)), np.ones((2, 4))]))
     with pytest.raises(ValueError, match="block 1 has 4 features and the first block had 3"):
         list(source.blocks())
-    with pytest.raises(ValueError, match="tuple of 3"):
-        IterableSource(iter([(1.0, 2.0, 3.0)]))
+    with pytest.raises(ValueError, match="tuple of 4"):
+        IterableSource(iter([(1.0, 2.0, 3.0, 4.0)]))
 
 
 def test_as_source_tells_arrays_from_iterables():

@@ -134,7 +134,8 @@ def test_no_text_is_too_strange(text):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(vw, "kernels", lambda module=module: module)
             try:
-                results.append([a.tolist() for a in parse(TextBlock(1, b"1 |a " + text))])
+                found = parse(TextBlock(1, b"1 |a " + text))
+                results.append([np.asarray(a).tolist() for a in found])
             except SourceError as error:
                 results.append(str(error))
     assert repr(results[0]) == repr(results[1])
@@ -147,9 +148,11 @@ def test_no_text_is_too_strange(text):
         ("x |a b", "the label 'x' is not a number"),
         ("1,2 |a b", "the label '1,2' is not a number"),
         ("1:2:0.5 |a b", "the label '1:2:0.5' is not a number"),
-        ("1 2 |a b", "the importance '2' is not 1, and rows have no weights here; repeat or"),
-        ("1 x |a b", "the importance 'x' is not 1"),
-        ("1 1 0.5 |a b", "the initial prediction '0.5' is not 0"),
+        ("1 -2 |a b", "the importance '-2' is not a number from 0 on; repair or remove"),
+        ("1 inf |a b", "the importance 'inf' is not a number from 0 on"),
+        ("1 nan |a b", "the importance 'nan' is not a number from 0 on"),
+        ("1 x |a b", "the importance 'x' is not a number from 0 on"),
+        ("1 1 x |a b", "the initial prediction 'x' is not a number"),
         ("1 1 0 0 |a b", "'0' is too much before the bar"),
         ("1 'tag 1 |a b", "'1' is too much before the bar"),
         ("1 |a b:x", "the value of 'b:x' is not a number"),

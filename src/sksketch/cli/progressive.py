@@ -18,12 +18,13 @@ HEADER = f"{'rows':>12}  {'since last':>11}  {'loss':>11}  {'label':>10}  {'pred
 
 
 class Mark(NamedTuple):
-    """The state after a row: all losses so far, and that row's label and prediction."""
+    """The state after a row: all losses and weights so far, and that row's label and prediction."""
 
     rows: int
     loss_sum: float
     label: float
     prediction: float
+    weight_sum: float
 
 
 class Progressive:
@@ -58,12 +59,17 @@ class Progressive:
         """Return what tells this run from another."""
         return {"template": self.template}
 
-    def partial_fit(self, X: Any, y: Array, classes: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Array, classes: Any = None, sample_weight: Array | None = None
+    ) -> Self:
         """Predict and learn from rows, whatever their number, marking powers of two on the way."""
         if not hasattr(self, "fitted"):
             self.fitted = type(self.template)(**self.template.get_params(deep=False))
             self.marks, self.undecided = [], classes is None
-        done = self.last.rows if hasattr(self, "last") else 0
+        done, weighed = (
+            (self.last.rows, self.last.weight_sum) if hasattr(self, "last") else (0, 0.0)
+        )
+        weights = np.ones(len(y)) if sample_weight is None else sample_weight
         options = {}
         if isinstance(self.template, OnlineNewtonClassifier):
             options["classes"] = self._classes(y, classes, done)
@@ -71,10 +77,13 @@ class Progressive:
         while start < len(y):
             stop = min(len(y), start + next_power(done) - done)
             part = slice(start, stop)
-            found = self.fitted.partial_fit_predict(X[part], y[part], **options)
+            rows = X[part], y[part]
+            found = self.fitted.partial_fit_predict(*rows, **options, sample_weight=weights[part])
             done += stop - start
+            # One after the other, so that no sum depends on the blocks.
+            weighed = float(np.add.accumulate(np.append(weighed, weights[part]))[-1])
             loss = float(self.fitted.cumulative_loss_)
-            self.last = Mark(done, loss, float(y[stop - 1]), float(found[-1]))
+            self.last = Mark(done, loss, float(y[stop - 1]), float(found[-1]), weighed)
             if done & (done - 1) == 0:
                 self.marks.append(self.last)
             start = stop
@@ -135,7 +144,8 @@ class Progressive:
         fitted = restore(state)
         run = cls(type(fitted)(**fitted.get_params(deep=False)))
         meta: Any = state.meta
-        marks = [Mark(*mark) for mark in json.loads(meta["table"])]
+        # Those of older checkpoints have no weights: every row counted once.
+        marks = [Mark(*(*mark, mark[0])[:5]) for mark in json.loads(meta["table"])]
         run.fitted, run.last, run.undecided = fitted, marks[-1], meta["undecided"]
         run.marks = [mark for mark in marks if mark.rows & (mark.rows - 1) == 0]
         return run
@@ -152,17 +162,24 @@ def next_power(rows: int) -> int:
 
 def as_records(marks: list[Mark]) -> list[dict[str, float]]:
     """Return the lines of the table: mean losses since the line above and since the start."""
-    before = [Mark(0, 0.0, 0.0, 0.0), *marks]
+    before = [Mark(0, 0.0, 0.0, 0.0, 0.0), *marks]
     return [
         {
             "rows": mark.rows,
-            "loss_since_last": (mark.loss_sum - last.loss_sum) / (mark.rows - last.rows),
-            "loss": mark.loss_sum / mark.rows,
+            "loss_since_last": _mean(
+                mark.loss_sum - last.loss_sum, mark.weight_sum - last.weight_sum
+            ),
+            "loss": _mean(mark.loss_sum, mark.weight_sum),
             "label": mark.label,
             "prediction": mark.prediction,
         }
         for last, mark in zip(before, marks, strict=False)
     ]
+
+
+def _mean(loss_sum: float, weight_sum: float) -> float:
+    """Return the loss of a row, 0 where none counts."""
+    return loss_sum / weight_sum if weight_sum > 0 else 0.0
 
 
 class Printer:

@@ -7,7 +7,7 @@ from typing import Any, Self
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from sksketch._typing import RowsLike, Seed
+from sksketch._typing import Rows, RowsLike, Seed
 from sksketch.kernel_methods.feature_maps import load_features
 from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, fitted_features, kernel_rows
 from sksketch.models.base import Estimator, or_as_before
@@ -99,6 +99,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
     """
 
     kind = "random-features-transformer"
+    settling_rows = 2000
     _fitted = "features_"
     _constraints = KERNEL_CONSTRAINTS | {
         "pairs": (FLAG,),
@@ -170,6 +171,16 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
             return self.fit(X)
         kernel_rows(self, X, reset=False)
         return self
+
+    def settle(self, rows: Rows) -> None:
+        """Choose bandwidth and landmarks by the first rows of a stream, forgetting others.
+
+        Parameters
+        ----------
+        rows : array or sparse matrix of shape (n_samples, n_features)
+            As many as ``settling_rows`` where there are so many.
+        """
+        self.fit(rows)
 
     def transform(self, X: RowsLike) -> Any:
         """Return the features of rows, in their precision and on their device.

@@ -1,4 +1,4 @@
-"""Protocols of runners beyond scikit-learn's contract: shards, passes, pilot rows."""
+"""Protocols of runners beyond scikit-learn's contract: shards, passes, first rows."""
 
 from __future__ import annotations
 
@@ -46,3 +46,13 @@ class Piloted(Protocol):
 
     def take_pilot(self, rows: Rows) -> None:
         """Choose by these rows what all parts must have in common."""
+
+
+@runtime_checkable
+class Settled(Protocol):
+    """A transformer that the first rows settle: all rows are transformed in the same way."""
+
+    settling_rows: int
+
+    def settle(self, rows: Rows) -> None:
+        """Choose by these rows how to transform, forgetting others."""

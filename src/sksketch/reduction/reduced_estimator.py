@@ -34,6 +34,7 @@ from sksketch.reduction.residual import Blocks, from_source, in_memory, projecte
 from sksketch.reduction.subspace_reduction import SubspaceReduction
 from sksketch.state.persistence import State
 from sksketch.streams import RowSource, open_rows
+from sksketch.streams.blocks import unweighted
 
 # Energies are differences of sums, so they are certain only to this part of the whole.
 ROUNDING = 1e-13
@@ -186,7 +187,8 @@ class ReducedEstimator(Estimator):
         """
         self._check_params()
         opened = source if isinstance(source, RowSource) else open_rows(source)
-        labels = np.concatenate([np.ravel(np.asarray(block.y)) for block in opened.blocks()])
+        blocks_read = unweighted(opened.blocks(), type(self).__name__ + ".fit_rows")
+        labels = np.concatenate([np.ravel(np.asarray(block.y)) for block in blocks_read])
         targets, loss = self._targets(labels)
         weights = np.ones(len(labels)) * self._class_weights(labels)
         blocks = from_source(opened, weights)

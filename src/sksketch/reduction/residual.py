@@ -17,6 +17,7 @@ from sksketch.arrays.rounding import eigen_error, gamma
 from sksketch.arrays.rows import laid_out
 from sksketch.reduction.subspace import LinearMap
 from sksketch.streams import RowSource
+from sksketch.streams.blocks import unweighted
 
 # Of the upper bound.
 FAILURE_PROBABILITY = 1e-6
@@ -160,7 +161,7 @@ def from_source(source: RowSource, weights: Array | None = None) -> Blocks:
 
     def blocks() -> Iterator[tuple[Any, Array]]:
         start = 0
-        for rows, _ in source.blocks():
+        for rows, _ in unweighted(source.blocks(), "a reduction"):
             stop = start + rows.shape[0]
             kept = sp.csr_array(rows) if sp.issparse(rows) else rows.astype(np.float64, order="C")
             yield kept, np.ones(stop - start) if weights is None else weights[start:stop]

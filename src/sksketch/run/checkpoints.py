@@ -40,15 +40,21 @@ class Checkpoint:
         self._estimator = _as_json(described(estimator))
         self._source = _as_json(fingerprint)
 
-    def write(self, model: Estimator | Sketch, n_rows: int) -> None:
-        """Replace the file by one for ``n_rows`` rows, or leave it as it was."""
+    def write(self, model: Estimator | Sketch, n_rows: int, *steps: Estimator) -> None:
+        """Replace the file by one for ``n_rows`` rows, or leave it as it was.
+
+        ``steps`` are those before the model that the rows have changed.
+        """
         facts: dict[str, Any] = {"estimator": self._estimator, "source": self._source}
         facts["rows_done"] = n_rows
-        write_state(State(KIND, VERSION, facts, {}).with_inner("model", model.state()), self.path)
+        state = State(KIND, VERSION, facts, {})
+        for name, part in _named(model, steps):
+            state = state.with_inner(name, part.state())
+        write_state(state, self.path)
         self.n_written = n_rows
 
-    def restore(self, model: Estimator | Sketch, *, resume: bool) -> int:
-        """Put ``model`` where the file has it and return the rows done; 0 to start over."""
+    def restore(self, model: Estimator | Sketch, *steps: Estimator, resume: bool) -> int:
+        """Put model and steps where the file has them; return the rows done, 0 to start over."""
         sweep(self.path)
         if not os.path.exists(self.path):
             return 0
@@ -75,10 +81,19 @@ class Checkpoint:
                 )
         with fitting(self.path):
             n_done = state.count("rows_done")
-            restored = type(model).from_state(state.inner("model"))
-        put(restored, model)
+            parts = _named(model, steps)
+            restored = [type(part).from_state(state.inner(name)) for name, part in parts]
+        for (_, part), found in zip(parts, restored, strict=True):
+            put(found, part)
         self.n_written = n_done
         return n_done
+
+
+def _named(
+    model: Estimator | Sketch, steps: tuple[Estimator, ...]
+) -> list[tuple[str, Estimator | Sketch]]:
+    """Return the parts of a checkpoint with the names that they have in the file."""
+    return [("model", model), *((f"step{i}", step) for i, step in enumerate(steps))]
 
 
 def described(value: object) -> Any:

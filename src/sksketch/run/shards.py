@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from sksketch.models.checks import check_ageless
 from sksketch.models.protocols import Piloted, SeveralPasses, Shardable
 from sksketch.sketches import Sketch
 from sksketch.state.persistence import State
+from sksketch.streams.blocks import refuse_weights
 
 #: Parts that are merged at a time, unless the caller gives another number.
 FAN_IN = 8
@@ -74,8 +76,17 @@ def _learn(model: Any, rows: Rows) -> None:
         targets = {} if rows.y is None else {"targets": rows.y}
         model.update(rows.X, rows.weights, **targets)
         return
-    weights = {} if rows.weights is None else {"sample_weight": rows.weights}
-    model.partial_fit(rows.X, rows.y, **weights)
+    model.partial_fit(rows.X, rows.y, **weights_option(model, rows.weights))
+
+
+def weights_option(model: Any, weights: Any) -> dict[str, Any]:
+    """Return the weights as ``partial_fit`` takes them; refuse any but 1 if it takes none."""
+    if weights is None:
+        return {}
+    if "sample_weight" in signature(model.partial_fit).parameters:
+        return {"sample_weight": weights}
+    refuse_weights(weights, type(model).__name__)
+    return {}
 
 
 def _state(model: Sketch | Shardable) -> State:

@@ -11,15 +11,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sksketch._typing import PathLike
+from sksketch._typing import Array, PathLike
 from sksketch.models.base import forget
-from sksketch.models.protocols import SeveralPasses
+from sksketch.models.protocols import Settled, SeveralPasses
 from sksketch.models.scikit_learn import Callbacks
 from sksketch.run.checkpoints import Checkpoint
 from sksketch.run.progress import Progress, reporting
+from sksketch.run.settled import TILE_ROWS, settled, settling
+from sksketch.run.shards import weights_option
 from sksketch.sketches import Sketch
 from sksketch.state.blame import using
-from sksketch.streams import Block, RowSource, open_rows
+from sksketch.streams import Block, RowSource, open_rows, reblock
 from sksketch.streams.device import device_blocks
 
 T = TypeVar("T")
@@ -46,9 +48,11 @@ def fit_stream(
     ----------
     estimator : estimator with ``partial_fit``, pipeline, or empty sketch
         As with ``fit``, what it learned before is forgotten. In a pipeline the steps before
-        the last must be stateless, such as `Normalizer` or `FunctionTransformer`.
+        the last must be stateless, such as `Normalizer` or `FunctionTransformer`, or choose what
+        they do by the first rows alone, such as `RandomFeatures`.
     source : RowSource or anything that `open_rows` takes
-        Rows, with targets where the estimator needs them.
+        Rows, with targets where the estimator needs them. Weights (the importance in vw files,
+        the third of ``(X, y, sample_weight)`` in iterables) become its ``sample_weight``.
     checkpoint : path, default=None
         File that an interrupted run resumes from. If it exists, the run continues after
         the rows that it has; it is refused if the estimator, its parameters or the source
@@ -103,7 +107,7 @@ def fit_stream(
     n_done = 0
     if checkpoint is not None:
         keeper = Checkpoint(checkpoint, estimator, rows.fingerprint())
-        n_done = keeper.restore(model, resume=resume)
+        n_done = keeper.restore(model, *settled(steps), resume=resume)
     if not n_done and not isinstance(model, Sketch):
         forget(model)
     if isinstance(model, SeveralPasses):
@@ -111,14 +115,16 @@ def fit_stream(
     run = _Run(steps, model, keeper, every, classes)
     callbacks = Callbacks(estimator)
     n_rows = None if rows.n_rows is None else rows.n_rows * n_passes
-    n_blocks = _n_blocks(rows.batch_rows, n_rows, n_done) if n_passes == 1 else None
+    block_rows = run.n_tile_rows or rows.batch_rows
+    n_blocks = _n_blocks(block_rows, n_rows, n_done) if n_passes == 1 else None
     with (
         reporting(progress) as report,
         callbacks.running("fit_stream", n_blocks),
         # An error that is kept would keep what reads ahead, too.
-        closing(_passes(rows, n_done, n_passes, model, device)) as blocks,
+        closing(_passes(rows, n_done, n_passes, run, device)) as blocks,
     ):
-        run.all_rows(blocks, n_done, n_rows, report, callbacks)
+        seen = settling(blocks, steps) if run.n_tile_rows and not n_done else blocks
+        run.all_rows(seen, n_done, n_rows, report, callbacks)
     if not steps:
         name_features(model, rows)
     return estimator
@@ -144,7 +150,11 @@ class _Run:
         every: int | None,
         classes: object,
     ) -> None:
-        self._steps, self._model = steps, model
+        self._steps, self.model = steps, model
+        self._settled = settled(steps)
+        self.n_tile_rows = TILE_ROWS if self._settled else None
+        if every is not None and self.n_tile_rows is not None:
+            every = -(-every // self.n_tile_rows) * self.n_tile_rows
         self._keeper, self._every = keeper, every
         self._options = {} if classes is None else {"classes": classes}
         self._n_done = 0
@@ -166,11 +176,11 @@ class _Run:
         report(n_done, n_rows)
         try:
             with _Interrupts() as interrupts:
-                for X, y in _cut(blocks, self._every):
+                for block in _cut(blocks, self._every):
                     with interrupts.held():
-                        self._learn(X, y)
+                        self._learn(block)
                         self._save_if_due()
-                    callbacks.block(X, y)
+                    callbacks.block(block.X, block.y)
                     report(self._n_done, n_rows)
         except BaseException:
             # The rows so far are worth keeping; what went wrong is more worth telling.
@@ -181,23 +191,25 @@ class _Run:
             raise ValueError("the source gave no rows; give one that has some")
         self._save()
 
-    def _learn(self, X: Any, y: object) -> None:
-        n_rows = X.shape[0]
+    def _learn(self, block: Block) -> None:
+        X: Any = block.X
         for step in self._steps:
             X = step.transform(X)
         self._whole = False
         with nullcontext() if self._resumed_from is None else using(self._resumed_from):
-            self._give(X, y)
-        self._n_done += n_rows
+            self._give(X, block.y, block.sample_weight)
+        self._n_done += block.X.shape[0]
         self._whole = True
 
-    def _give(self, X: Any, y: Any) -> None:
-        if isinstance(self._model, Sketch):
-            self._model.update(X, **({} if y is None else {"targets": y}))
-        elif y is None:
-            self._model.partial_fit(X, **self._options)
+    def _give(self, X: Any, y: Any, weights: Array | None) -> None:
+        if isinstance(self.model, Sketch):
+            self.model.update(X, weights, **({} if y is None else {"targets": y}))
+            return
+        options = self._options | weights_option(self.model, weights)
+        if y is None:
+            self.model.partial_fit(X, **options)
         else:
-            self._model.partial_fit(X, y, **self._options)
+            self.model.partial_fit(X, y, **options)
 
     def _save_if_due(self) -> None:
         if self._keeper is None:
@@ -208,7 +220,7 @@ class _Run:
 
     def _save(self) -> None:
         if self._keeper is not None and self._whole and self._n_done > self._keeper.n_written:
-            self._keeper.write(self._model, self._n_done)
+            self._keeper.write(self.model, self._n_done, *self._settled)
             self._due = time.monotonic() + PERIOD
 
 
@@ -263,10 +275,11 @@ def _parts(estimator: object, with_checkpoint: bool) -> tuple[list[Any], Any]:
         *before, (_, model) = estimator.steps
         steps = [step for _, step in before if step is not None and step != "passthrough"]
         for name, step in before:
-            if step in steps and not _is_stateless(step):
+            if step in steps and not isinstance(step, Settled) and not _is_stateless(step):
                 raise ValueError(
                     f"the step {name!r} ({type(step).__name__}) learns from rows, and all of them "
-                    "would have to pass twice; use stateless steps before the last one"
+                    "would have to pass twice; use stateless steps before the last one, or "
+                    "RandomFeatures, which needs the first rows alone"
                 )
     if isinstance(model, Sketch):
         if model.n_features is not None:
@@ -291,32 +304,33 @@ def _cut(blocks: Iterator[Block], every: int | None) -> Iterator[Block]:
     for block in blocks:
         step = block.X.shape[0] if every is None else every
         for start in range(0, block.X.shape[0], max(step, 1)):
-            part = slice(start, start + step)
-            yield Block(block.X[part], None if block.y is None else block.y[part])
+            yield block.rows(start, start + step)
 
 
 def _passes(
-    rows: RowSource, n_done: int, n_passes: int, model: object, device: str | None
+    rows: RowSource, n_done: int, n_passes: int, run: _Run, device: str | None
 ) -> Generator[Block, None, None]:
     """Yield all rows ``n_passes`` times, leaving out the first ``n_done``."""
 
     def blocks(start_row: int = 0) -> Iterator[Block]:
         if device is None:
-            return rows.blocks(start_row)
-        # A device finds missing values faster than the host.
-        return device_blocks(rows.unchecked().blocks(start_row), device)
+            found = rows.blocks(start_row)
+        else:
+            # A device finds missing values faster than the host.
+            found = device_blocks(rows.unchecked().blocks(start_row), device)
+        return found if run.n_tile_rows is None else reblock(found, run.n_tile_rows)
 
     if n_passes == 1:
         yield from blocks(n_done)
         return
     for number in range(n_passes):
-        if number and isinstance(model, SeveralPasses):
-            model.end_pass(number)
-        for X, y in blocks():
-            skip = min(n_done, X.shape[0])
+        if number and isinstance(run.model, SeveralPasses):
+            run.model.end_pass(number)
+        for block in blocks():
+            skip = min(n_done, block.X.shape[0])
             n_done -= skip
-            if skip < X.shape[0]:
-                yield Block(X[skip:], None if y is None else y[skip:])
+            if skip < block.X.shape[0]:
+                yield block.rows(skip)
 
 
 def _n_blocks(batch_rows: int | None, n_rows: int | None, n_done: int) -> int | None:

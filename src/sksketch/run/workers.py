@@ -94,8 +94,8 @@ def learn_part(template: object, part: Part, index: int, n_parts: int) -> Shard:
 
 def _blocks(part: Part) -> Any:
     # A generator, so that also a file that cannot be opened is blamed on its part.
-    for X, y in part.blocks():
-        yield Rows(X, y)
+    for block in part.blocks():
+        yield Rows(block.X, block.y, block.sample_weight)
 
 
 def first_rows(parts: Sequence[Part], n_rows: int) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import narwhals as nw
 import numpy as np
@@ -18,15 +18,41 @@ from sksketch.exceptions import StreamExhaustedError
 BLOCK_BYTES = 8 * 2**20
 
 
-class Block(NamedTuple):
-    """Some rows and, where there are any, their targets.
+class _Pair(NamedTuple):
+    X: Array
+    y: Array | None = None
+
+
+class Block(_Pair):
+    """Some rows and, where there are any, their targets and weights.
+
+    It unpacks as ``X, y``. The weights are beside the pair; None means that every row counts once.
 
     >>> Block(np.zeros((2, 3))).y is None
     True
+    >>> X, y = Block(np.zeros((2, 3)), np.ones(2), sample_weight=np.array([1.0, 2.0]))
     """
 
-    X: Array
-    y: Array | None = None
+    sample_weight: Array | None
+
+    def __new__(cls, X: Array, y: Array | None = None, sample_weight: Array | None = None) -> Self:
+        """Build a block; arrays are kept as they are."""
+        block = super().__new__(cls, X, y)
+        block.sample_weight = sample_weight
+        return block
+
+    def rows(self, start: int, stop: int | None = None) -> Block:
+        """Return the rows from ``start`` up to ``stop``, sharing memory."""
+        return self.each(lambda part: part[start:stop])
+
+    def each(self, change: Callable[[Any], Any]) -> Block:
+        """Return rows, targets and weights after the same change of each."""
+        X, y, weights = self.X, self.y, self.sample_weight
+        return Block(
+            change(X),
+            None if y is None else change(y),
+            None if weights is None else change(weights),
+        )
 
 
 @runtime_checkable
@@ -72,7 +98,7 @@ class ArraySource:
     def blocks(self) -> Iterator[Block]:
         """Yield the rows in order, starting over at each call."""
         for start in range(0, self.n_rows, self.batch_rows):
-            yield _cut(Block(self.X, self.y), start, start + self.batch_rows)
+            yield Block(self.X, self.y).rows(start, start + self.batch_rows)
 
 
 class IterableSource:
@@ -81,8 +107,8 @@ class IterableSource:
     Parameters
     ----------
     iterable : iterable of arrays, sparse matrices, frames, (X, y) pairs or Blocks
-        A one-dimensional ``X`` is one row. The first item is taken at once, to
-        learn the number of columns.
+        A one-dimensional ``X`` is one row. ``(X, y, sample_weight)`` has a weight for each row.
+        The first item is taken at once, to learn the number of columns.
 
     Examples
     --------
@@ -171,11 +197,10 @@ def reblock(source_blocks: Iterable[Block], rows: int) -> Iterator[Block]:
         start, n_rows = 0, int(block.X.shape[0])
         while n_pending + n_rows - start >= rows:
             stop = start + rows - n_pending
-            yield _join([*pending, _cut(block, start, stop)])
+            yield _join([*pending, block.rows(start, stop)])
             pending, n_pending, start = [], 0, stop
         if start < n_rows:
-            rest = _cut(block, start, n_rows)
-            pending.append(Block(_copy(rest.X), None if rest.y is None else _copy(rest.y)))
+            pending.append(block.rows(start).each(_copy))
             n_pending += n_rows - start
     if pending:
         yield _join(pending)
@@ -201,20 +226,25 @@ def _is_table(X: Any) -> bool:
 
 
 def _as_rows(item: object) -> Block:
-    """Read one item of an iterable: a Block, an (X, y) pair, rows, or one row."""
-    if isinstance(item, tuple) and len(item) != 2:
+    """Read one item of an iterable: a Block, a tuple of X, y and weights, rows, or one row."""
+    if isinstance(item, Block):
+        item = item.X, item.y, item.sample_weight
+    if isinstance(item, tuple) and len(item) not in (2, 3):
         raise ValueError(
-            f"the iterable gave a tuple of {len(item)}; let it give (X, y) pairs, blocks or arrays"
+            f"the iterable gave a tuple of {len(item)}; let it give (X, y) pairs, "
+            "(X, y, sample_weight), blocks or arrays"
         )
-    X, y = item if isinstance(item, tuple) else (item, None)
+    X, y, *more = item if isinstance(item, tuple) else (item, None)
+    weights = more[0] if more else None
     X = _as_table(X)
     if len(X.shape) == 1:
         X = X.reshape(1, -1)
         y = None if y is None else np.reshape(y, (1, *np.shape(y)))
-    return _as_block(X, y)
+        weights = None if weights is None else np.reshape(weights, (1, *np.shape(weights)))
+    return _as_block(X, y, weights)
 
 
-def _as_block(X: Any, y: Any) -> Block:
+def _as_block(X: Any, y: Any, weights: Any = None) -> Block:
     X = _as_table(X)
     if len(X.shape) != 2:
         raise ValueError(
@@ -228,7 +258,14 @@ def _as_block(X: Any, y: Any) -> Block:
                 f"{X.shape[0]} rows came with targets of shape {tuple(y.shape)}; "
                 "give one target for each row"
             )
-    return Block(X, y)
+    if weights is not None:
+        weights = weights if is_array_api_obj(weights) else np.asarray(weights)
+        if tuple(weights.shape) != (X.shape[0],):
+            raise ValueError(
+                f"{X.shape[0]} rows came with weights of shape {tuple(weights.shape)}; "
+                "give one weight for each row"
+            )
+    return Block(X, y, weights)
 
 
 def _as_table(X: Any) -> Any:
@@ -256,10 +293,6 @@ def _rows_of_a_block(X: Any) -> int:
     return max(1, int(BLOCK_BYTES / max(row_bytes, 1)))
 
 
-def _cut(block: Block, start: int, stop: int) -> Block:
-    return Block(block.X[start:stop], None if block.y is None else block.y[start:stop])
-
-
 def _copy(X: Matrix) -> Any:
     return X.copy() if _is_sparse(X) else array_namespace(X).asarray(X, copy=True)
 
@@ -272,8 +305,35 @@ def _join(parts: list[Block]) -> Block:
     if targets and len(targets) < len(parts):
         raise ValueError("some blocks have targets and some have none; give y with all or none")
     return Block(
-        concatenated([part.X for part in parts]), concatenated(targets) if targets else None
+        concatenated([part.X for part in parts]),
+        concatenated(targets) if targets else None,
+        joined_weights([(int(part.X.shape[0]), part.sample_weight) for part in parts]),
     )
+
+
+def joined_weights(parts: list[tuple[int, Array | None]]) -> Array | None:
+    """Return the weights of consecutive blocks, given the rows of each; None if none has any."""
+    if all(weights is None for _, weights in parts):
+        return None
+    return np.concatenate([np.ones(n) if weights is None else weights for n, weights in parts])
+
+
+def unweighted(blocks: Iterable[Block], who: str) -> Iterator[Block]:
+    """Yield blocks for what counts every row once; refuse rows with weights other than 1."""
+    for block in blocks:
+        if block.sample_weight is not None:
+            refuse_weights(block.sample_weight, who)
+        yield block
+
+
+def refuse_weights(weights: Array, who: str) -> None:
+    """Raise an error for what cannot take weights, unless all are 1."""
+    others = weights[weights != 1.0]
+    if len(others):
+        raise ValueError(
+            f"the source gives a row of weight {float(others[0]):g}, and {who} takes no "
+            "sample_weight; repeat or leave out such rows, or use an estimator that takes it"
+        )
 
 
 def concatenated(parts: list[Any]) -> Any:

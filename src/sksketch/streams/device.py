@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array, Matrix
 from sksketch.arrays.namespace import find_device
-from sksketch.streams.blocks import Block
+from sksketch.streams.blocks import Block, joined_weights
 from sksketch.streams.prefetch import read_ahead
 
 # Bytes that are gathered on the device: every block costs it a few waits.
@@ -59,14 +59,14 @@ def device_blocks(blocks: Iterator[Block], device: str) -> Iterator[Block]:
     """
     library, place = find_device(device)
     copies = library.cuda.Stream(place) if place.type == "cuda" else None
-    for X, y, done in read_ahead(_copied(library, blocks, place, copies), BLOCKS_AHEAD):
+    for X, y, weights, done in read_ahead(_copied(library, blocks, place, copies), BLOCKS_AHEAD):
         if done is not None:
             # The work waits for the copy, and the memory for the end of the work.
             current = library.cuda.current_stream(place)
             current.wait_event(done)
             for part in _parts(X):
                 part.record_stream(current)
-        yield Block(X, y)
+        yield Block(X, y, weights)
 
 
 def _copied(
@@ -74,19 +74,18 @@ def _copied(
     blocks: Iterator[Block],
     place: object,
     copies: Stream | None,
-) -> Generator[tuple[Any, Any, Any], None, None]:
+) -> Generator[tuple[Any, Any, Any, Any], None, None]:
     """Start one copy after the other, and give what marks the end of those that make a block."""
     move = _Mover(library, place, copies)
     # This runs in a thread of its own, so its stream is set once.
     with nullcontext() if copies is None else library.cuda.stream(copies):
-        for X, y in blocks:
-            if sp.issparse(X):
+        for block in blocks:
+            if sp.issparse(block.X):
                 yield from move.gathered()
-                yield move.sparse(X), y, move.mark()
+                yield move.sparse(block.X), block.y, block.sample_weight, move.mark()
                 continue
-            while X.shape[0]:
-                n_taken = move.take(X, y)
-                X, y = X[n_taken:], None if y is None else y[n_taken:]
+            while block.X.shape[0]:
+                block = block.rows(move.take(block))
                 if move.full:
                     yield from move.gathered()
         yield from move.gathered()
@@ -100,6 +99,7 @@ class _Mover:
         self._room: Any = None
         self._used = 0
         self._targets: list[Any] = []
+        self._weights: list[tuple[int, Any]] = []
 
     @property
     def full(self) -> bool:
@@ -109,8 +109,9 @@ class _Mover:
         """Return what is passed when all copies so far are done."""
         return None if self._copies is None else self._copies.record_event()
 
-    def take(self, X: Matrix, y: Array | None) -> int:
+    def take(self, block: Block) -> int:
         """Start copying as many rows as there is room for, and say how many that is."""
+        X = block.X
         part = X if isinstance(X, self._library.Tensor) else self._library.from_numpy(_writable(X))
         if self._room is None:
             n_rows = max(1, DEVICE_BLOCK_BYTES // (part.shape[1] * part.element_size()))
@@ -119,20 +120,23 @@ class _Mover:
         n_taken = min(len(self._room) - self._used, len(part))
         self._copy(self._room[self._used : self._used + n_taken], part[:n_taken])
         self._used += n_taken
+        _, y = taken = block.rows(0, n_taken)
         if y is not None:
-            self._targets.append(y[:n_taken])
+            self._targets.append(y)
+        self._weights.append((n_taken, taken.sample_weight))
         return n_taken
 
     def _copy(self, target: Tensor, part: Tensor) -> None:
         target.copy_(part if self._copies is None else _pinned(part), non_blocking=True)
 
-    def gathered(self) -> Iterator[tuple[Any, Any, Any]]:
+    def gathered(self) -> Iterator[tuple[Any, Any, Any, Any]]:
         """Yield the rows so far as a block, if there are any."""
         if self._used:
             y = np.concatenate(self._targets) if self._targets else None
+            weights = joined_weights(self._weights)
             room, self._room = self._room[: self._used], None
-            self._used, self._targets = 0, []
-            yield room, y, self.mark()
+            self._used, self._targets, self._weights = 0, [], []
+            yield room, y, weights, self.mark()
 
     def sparse(self, X: Matrix) -> Any:
         """Return CSR rows as a sparse tensor."""

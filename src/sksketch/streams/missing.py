@@ -23,6 +23,7 @@ class Resolved(NamedTuple):
     y: Any
     n_missing: int
     n_dropped: int
+    sample_weight: Any = None
 
 
 class Missing:
@@ -42,10 +43,16 @@ class Missing:
         self._sums: Array | None = None
         self._counts: Array | None = None
 
-    def resolve(self, X: Matrix, y: Array | None, place: Callable[[int], str]) -> Resolved:
-        """Return rows and targets without NaN."""
+    def resolve(
+        self,
+        X: Matrix,
+        y: Array | None,
+        place: Callable[[int], str],
+        weights: Array | None = None,
+    ) -> Resolved:
+        """Return rows and targets without NaN, and the weights of these rows."""
         if self._mode == UNCHECKED:
-            return Resolved(X, y, 0, 0)
+            return Resolved(X, y, 0, 0, weights)
         if sp.issparse(X):
             self._check_sparse(X, place)
             holes = None
@@ -56,9 +63,9 @@ class Missing:
         if self._mode == "mean":
             if y_holes is not None:
                 self._refuse(y_holes, self._targets, "target", place)
-            return Resolved(self._with_means(X, holes, place), y, n_missing, 0)
+            return Resolved(self._with_means(X, holes, place), y, n_missing, 0, weights)
         if not n_missing:
-            return Resolved(X, y, 0, 0)
+            return Resolved(X, y, 0, 0, weights)
         if self._mode == "error":
             if holes is not None:
                 self._refuse(holes, self._features, "column", place)
@@ -67,7 +74,8 @@ class Missing:
         for found in (holes, y_holes):
             if found is not None:
                 bad |= found.reshape(len(bad), -1).any(axis=1)
-        return Resolved(X[~bad], None if y is None else y[~bad], n_missing, int(bad.sum()))
+        y, weights = (None if part is None else part[~bad] for part in (y, weights))
+        return Resolved(X[~bad], y, n_missing, int(bad.sum()), weights)
 
     def _refuse(
         self, holes: Any, names: list[str] | None, what: str, place: Callable[[int], str]

@@ -52,9 +52,9 @@ def open_rows(
         Arrays of numpy and other libraries, memory maps, scipy's sparse matrices;
         pandas, Polars and Arrow tables; open Zarr arrays and groups; a file of one of the
         formats below, a directory of such files, a pattern such as ``"days/*.parquet"`` or
-        a list of paths; an iterable of arrays, frames, ``(X, y)`` pairs or blocks, which
-        can be read once; or ``"-"``, the standard input. Files of a directory or pattern
-        are read in the order of their names.
+        a list of paths; an iterable of arrays, frames, ``(X, y)`` pairs, triples with the
+        weight of each row, or blocks, which can be read once; or ``"-"``, the standard input.
+        Files of a directory or pattern are read in the order of their names.
     target : str, int, list of those, or array, default=None
         The columns that become ``y``, by name or position, or the targets themselves. In an
         ``.npz`` file it is the name of an array. Svmlight and vw files give their labels, unless
@@ -82,8 +82,8 @@ def open_rows(
         By default from the name: ``.csv .tsv .parquet .pq .svm .svmlight .libsvm .vw .npy
         .npz .zarr``, the text formats also with ``.gz``. The standard input is CSV. "vw" is
         the text of Vowpal Wabbit, ``label |namespace name:value name ...``; its names are
-        hashed to columns as there, and features of the same column add up. All rows count
-        once: an importance that is not 1 is refused.
+        hashed to columns as there, and features of the same column add up. An importance
+        after the label is the weight of the row.
     header : bool, default=None
         Whether CSV files begin with names; by default they do unless all are numbers.
     delimiter : str, default=None
@@ -100,7 +100,8 @@ def open_rows(
     Returns
     -------
     RowSource
-        Its ``blocks()`` gives ``Block(X, y)`` and starts over at each call, ``blocks(n)``
+        Its ``blocks()`` gives ``Block(X, y)``, whose ``sample_weight`` has the weights of rows
+        where some are not 1, and starts over at each call, ``blocks(n)``
         resumes after ``n`` rows, ``fingerprint()`` tells whether the rows are the same as
         before. It has ``n_features``, ``n_targets``, ``n_rows`` (None if unknown),
         ``feature_names``, ``target_names``, ``n_missing`` and ``n_dropped``.

@@ -30,6 +30,8 @@ class RawBlock(NamedTuple):
     X: Any
     y: Any
     place: Place
+    # One for each row; None where all are 1.
+    sample_weight: Any = None
 
 
 class Reader(Protocol):
@@ -108,9 +110,9 @@ class _Between:
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
         left = self.n_rows - start_row
-        for X, y, place in self._whole.read(self._start + start_row):
-            yield RawBlock(X[:left], None if y is None else y[:left], place)
-            left -= X.shape[0]
+        for raw in self._whole.read(self._start + start_row):
+            yield cut_block(raw, 0, left)
+            left -= raw.X.shape[0]
             if left <= 0:
                 return
 
@@ -199,13 +201,13 @@ class RowSource:
 
     def _counted(self, resolved: Iterator[Resolved], n_skip: int) -> Iterator[Block]:
         """Count what was missing, and leave out the first ``n_skip`` rows."""
-        for X, y, n_missing, n_dropped in resolved:
+        for X, y, n_missing, n_dropped, weights in resolved:
             self.n_missing += n_missing
             self.n_dropped += n_dropped
             skip = min(n_skip, X.shape[0])
             n_skip -= skip
             if skip < X.shape[0]:
-                yield Block(X[skip:], None if y is None else y[skip:])
+                yield Block(X, y, weights).rows(skip)
         if n_skip:
             raise SourceError(f"the source ended {n_skip} rows before the row to resume from")
 
@@ -253,22 +255,23 @@ class RowSource:
 
 def skip_rows(raw_blocks: Iterator[RawBlock], n_skip: int) -> Iterator[RawBlock]:
     """Leave out the first rows of blocks that can only be read from the start."""
-    for X, y, place in raw_blocks:
-        if n_skip >= X.shape[0]:
-            n_skip -= X.shape[0]
+    for raw in raw_blocks:
+        if n_skip >= raw.X.shape[0]:
+            n_skip -= raw.X.shape[0]
             continue
-        yield cut_block(RawBlock(X, y, place), n_skip)
+        yield cut_block(raw, n_skip)
         n_skip = 0
     if n_skip:
         raise SourceError(f"the source ended {n_skip} rows before the row to resume from")
 
 
-def cut_block(raw: RawBlock, start: int) -> RawBlock:
-    """Leave out the first ``start`` rows of one raw."""
-    if not start:
+def cut_block(raw: RawBlock, start: int, stop: int | None = None) -> RawBlock:
+    """Leave out the first ``start`` rows of one raw, and those from ``stop`` on."""
+    if not start and stop is None:
         return raw
-    X, y, place = raw
-    return RawBlock(X[start:], None if y is None else y[start:], lambda i: place(start + i))
+    X, y, place, weights = raw
+    X, y, weights = (None if part is None else part[start:stop] for part in (X, y, weights))
+    return RawBlock(X, y, lambda i: place(start + i), weights)
 
 
 def digest(*arrays: Array) -> str:

@@ -192,6 +192,7 @@ def parse_svmlight_inplace(
 def parse_vw_inplace(
     progress: Array,
     labels: Array,
+    weights: Array,
     indptr: Array,
     indices: Array,
     data: Array,
@@ -202,11 +203,12 @@ def parse_vw_inplace(
 ) -> None:
     """Read lines ``label importance initial 'tag |space:scale name:value ...`` into CSR arrays.
 
-    ``progress`` is that of the other parser. The column of an entry is its name hashed with its
-    space, in the bits of ``mask``; entries stay in the order of the line, and equal columns
-    apart. A line without label has the label NaN. Codes: 3 a line without bar, 4 too many words
-    before it, 5 the label, 6 an importance that is not 1, 7 an initial prediction that is not
-    0, 8 a value or scale. (A negative code, which only the compiled kernel gives: that number
+    ``progress`` is that of the other parser, and the first line, from 1, whose initial prediction
+    is not 0. The column of an entry is its name hashed with its space, in the bits of ``mask``;
+    entries stay in the order of the line, and equal columns apart. A line without label has the
+    label NaN, one without importance the weight 1. Codes: 3 a line without bar, 4 too many words
+    before it, 5 the label, 6 an importance that is no weight, 7 an initial prediction that is no
+    number, 8 a value or scale. (A negative code, which only the compiled kernel gives: that number
     needs more care; put its position and value into ``odd_at`` and ``odd_values`` and call
     again from the start of the line.)
     """
@@ -214,7 +216,7 @@ def parse_vw_inplace(
     while progress[1] < len(raw):
         start = int(progress[1])
         stop = raw.find(b"\n", start) + 1 or len(raw)
-        code, place, label, entries = _vw_line(raw[start:stop].replace(b"\n", b" "))
+        code, place, head, entries = _vw_line(raw[start:stop].replace(b"\n", b" "))
         if code:
             progress[0], progress[1] = code, start + place
             return
@@ -222,45 +224,49 @@ def parse_vw_inplace(
             first = progress[3]
             for i, (column, value) in enumerate(entries):
                 indices[first + i], data[first + i] = column & mask, value
-            labels[progress[2]] = label
+            labels[progress[2]], weights[progress[2]], initial = head
             progress[2] += 1
             indptr[progress[2]] = progress[3] = first + len(entries)
+            if initial != 0.0 and not progress[5]:
+                progress[5] = progress[4] + 1
         progress[4] += 1
         progress[1] = stop
     progress[0] = 0
 
 
-def _vw_line(line: bytes) -> tuple[int, int, float, list[tuple[int, float]] | None]:
-    """Return code, position, label and entries of a line; None for entries if it is blank."""
+def _vw_line(
+    line: bytes,
+) -> tuple[int, int, tuple[float, ...], list[tuple[int, float]] | None]:
+    """Return code, position, the numbers before the bar and the entries; None if it is blank."""
     head, bar, _ = line.partition(b"|")
     words = list(re.finditer(rb"[^\x00- ]+", head))
     if not bar:
-        return (3, words[0].start(), 0.0, None) if words else (0, 0, 0.0, None)
-    label, order = math.nan, 0
+        return (3, words[0].start(), (), None) if words else (0, 0, (), None)
+    numbers, order = [math.nan, 1.0, 0.0], 0
     for word in words:
         tag = word[0].startswith(b"'") or word.end() == len(head)
         if order > 2 + tag:
-            return 4, word.start(), 0.0, None
+            return 4, word.start(), (), None
         if tag:
             order = 4
             continue
         code, number = _number(word[0], 5 + order)
-        if code or (order and number != 2 - order):
-            return 5 + order, word.start(), 0.0, None
-        label, order = (label if order else number), order + 1
+        if code or (order == 1 and not 0.0 <= number < math.inf):
+            return 5 + order, word.start(), (), None
+        numbers[order], order = number, order + 1
     entries: list[tuple[int, float]] = []
     seed, scale, nameless = 0, 1.0, 0
     for word in re.finditer(rb"(\|?)([^\x00- |:]*)(:?)([^\x00- |]*)", line[len(head) :]):
         opens, name, colon, value = word.groups()
         code, number = _number(value, 8) if colon else (0, 1.0)
         if code:
-            return code, len(head) + word.start(4), 0.0, None
+            return code, len(head) + word.start(4), (), None
         if opens:
             seed, scale, nameless = _hash(name, 0), number, 0
         elif word[0]:
             entries.append((_hash(name, seed) + (0 if name else nameless), number * scale))
             nameless += not name
-    return 0, 0, label, entries
+    return 0, 0, tuple(numbers), entries
 
 
 def _hash(name: bytes, seed: int) -> int:

@@ -229,6 +229,7 @@ def parse_svmlight_inplace(
 def parse_vw_inplace(
     progress: Array,
     labels: Array,
+    weights: Array,
     indptr: Array,
     indices: Array,
     data: Array,
@@ -245,7 +246,7 @@ def parse_vw_inplace(
             if text[end] == 124 and bar < 0:
                 bar = end
             end += 1
-        code, order, label = 0, 0, np.nan
+        code, order, label, weight, initial = 0, 0, np.nan, 1.0, 0.0
         while True:
             while at < end and text[at] <= 32:
                 at += 1
@@ -263,8 +264,12 @@ def parse_vw_inplace(
                 code, number = settled(text, at, stop, 5 + order, odd_at, odd_values)
                 if order == 0:
                     label = number
-                elif code == 0 and number != (1.0 if order == 1 else 0.0):
-                    code = 5 + order
+                elif code == 0 and not (0.0 <= number < np.inf or order == 2):
+                    code = 6
+                elif order == 1:
+                    weight = number
+                else:
+                    initial = number
                 order += 1
             if code:
                 progress[0], progress[1] = code, at
@@ -278,9 +283,12 @@ def parse_vw_inplace(
             return
         if bar >= 0:
             labels[progress[2]] = label
+            weights[progress[2]] = weight
             progress[2] += 1
             indptr[progress[2]] = progress[3] = entries
         progress[4] += 1
+        if initial != 0.0 and not progress[5]:
+            progress[5] = progress[4]
         at = end + 1
         progress[1] = min(at, n)
     progress[0] = 0

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sksketch._typing import Array, Matrix
 from sksketch.arrays.rows import without_traps
 from sksketch.exceptions import SourceError
-from sksketch.streams.blocks import BLOCK_BYTES, ArraySource, BlockSource, IterableSource
+from sksketch.streams.blocks import BLOCK_BYTES, ArraySource, Block, BlockSource, IterableSource
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import blamed, fingerprint
 from sksketch.streams.prefetch import BLOCKS_AHEAD
@@ -253,12 +253,14 @@ class BlocksReader:
         return skip_rows(self._raw_blocks(self._source.blocks()), start_row)
 
     def _raw_blocks(self, blocks: Iterator[Any]) -> Iterator[RawBlock]:
-        for number, (X, y) in enumerate(blocks):
+        for number, given in enumerate(blocks):
+            block = given if isinstance(given, Block) else Block(*given)
 
             def place(i: int, number: int = number) -> str:
                 return f"block {number} of the iterable, row {i} of it"
 
-            yield RawBlock(*self._selection.apply(X, y), place)
+            X, y = self._selection.apply(block.X, block.y)
+            yield RawBlock(X, y, place, block.sample_weight)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return nothing to tell one iterable from another."""

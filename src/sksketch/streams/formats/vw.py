@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -35,8 +36,8 @@ COMPLAINTS = {
     3: "there is no bar in the line that begins with {!r}; write 'label | name:value ...'",
     4: "{!r} is too much before the bar; write 'label importance initial 'tag |'",
     5: "the label {!r} is not a number; repair or remove the line",
-    6: "the importance {!r} is not 1, and rows have no weights here; repeat or remove the line",
-    7: "the initial prediction {!r} is not 0, and none is used here; remove it",
+    6: "the importance {!r} is not a number from 0 on; repair or remove the line",
+    7: "the initial prediction {!r} is not a number; repair or remove it",
     8: "the value of {!r} is not a number; repair or remove the line",
 }
 
@@ -45,9 +46,12 @@ class Parsed(NamedTuple):
     """The rows of one block of lines, entries in the order of the line."""
 
     labels: Array
+    weights: Array
     indptr: Array
     indices: Array
     data: Array
+    # The first line with an initial prediction other than 0; 0 if none has one.
+    initial_at: int
 
 
 class VwReader:
@@ -55,7 +59,8 @@ class VwReader:
 
     The column of a feature is the 32-bit MurmurHash3 of its name, seeded with that of its
     namespace, in the lowest bits; a name that is a whole number is added to the seed instead,
-    which is 0 without a namespace. These are the columns of Vowpal Wabbit itself.
+    which is 0 without a namespace. These are the columns of Vowpal Wabbit itself. The importance
+    of a line is the weight of its row; an initial prediction is not used, with a warning.
     """
 
     ahead = BLOCKS_AHEAD
@@ -80,6 +85,7 @@ class VwReader:
             self._input = input_fingerprint(first)
             self._blocks = blocks if first is None else chain([first], blocks)
         self._dtype = np.dtype(np.float64 if choice.dtype is None else choice.dtype)
+        self._warned = False
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
         """Yield the rows after the first ``start_row``, by reading from the start."""
@@ -95,7 +101,14 @@ class VwReader:
 
     def _raw_blocks(self, blocks: Iterator[TextBlock], file: Path | None) -> Iterator[RawBlock]:
         for block in blocks:
-            labels, indptr, indices, data = parse(block, self.n_features, file)
+            labels, weights, indptr, indices, data, initial_at = parse(block, self.n_features, file)
+            if initial_at and not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"{name_of(file)}, line {initial_at}: the initial prediction is not used, nor "
+                    "are those of other lines; subtract them from the labels, or leave them out",
+                    stacklevel=2,
+                )
 
             def place(i: int, block: TextBlock = block) -> str:
                 return f"{name_of(file)}, line {line_of_row(block, i)}"
@@ -103,7 +116,8 @@ class VwReader:
             shape = (len(labels), self.n_features)
             X = sp.csr_array((data.astype(self._dtype, copy=False), indices, indptr), shape=shape)
             X.sum_duplicates()
-            yield RawBlock(X, labels if self.n_targets else None, place)
+            weighted = weights if (weights != 1.0).any() else None
+            yield RawBlock(X, labels if self.n_targets else None, place, weighted)
 
     def division(self) -> Division:
         """Return whole files."""
@@ -120,22 +134,23 @@ class VwReader:
 def parse(block: TextBlock, n_features: int = N_FEATURES, file: Path | None = None) -> Parsed:
     """Parse whole lines ``label |space name:value ...``; an error names file and line.
 
-    >>> rows = parse(TextBlock(1, b"1 'first | 3:0.5 7 |user:2 7 name"))
-    >>> rows.labels, rows.indices[:2], rows.data
-    (array([1.]), array([3, 7], dtype=int32), array([0.5, 1. , 2. , 2. ]))
+    >>> rows = parse(TextBlock(1, b"1 2.5 'first | 3:0.5 7 |user:2 7 name"))
+    >>> rows.labels, rows.weights, rows.indices[:2], rows.data
+    (array([1.]), array([2.5]), array([3, 7], dtype=int32), array([0.5, 1. , 2. , 2. ]))
     """
     text = np.frombuffer(block.text, np.uint8)
     # No feature without a blank before it.
     n_lines, n_entries = block.text.count(b"\n") + 1, np.count_nonzero(text <= 32)
-    labels, data = np.empty(n_lines), np.empty(n_entries)
+    labels, weights, data = np.empty(n_lines), np.empty(n_lines), np.empty(n_entries)
     indices, indptr = np.empty(n_entries, np.int32), np.zeros(n_lines + 1, np.int32)
-    progress = np.zeros(5, np.int64)
+    progress = np.zeros(6, np.int64)
     odd: dict[int, float] = {}
     run = kernels().parse_vw_inplace
     while True:
         odd_at, odd_values = np.array([*odd], np.int64), np.array([*odd.values()])
-        run(progress, labels, indptr, indices, data, text, n_features - 1, odd_at, odd_values)
-        code, position, rows, entries, lines = progress.tolist()
+        out = labels, weights, indptr, indices, data
+        run(progress, *out, text, n_features - 1, odd_at, odd_values)
+        code, position, rows, entries, lines, initial_at = progress.tolist()
         if code >= 0:
             break
         # A number that needs more care: its line is read again with the number known.
@@ -151,7 +166,14 @@ def parse(block: TextBlock, n_features: int = N_FEATURES, file: Path | None = No
         word = _word(block.text, position)[:40]
         complaint = COMPLAINTS[code].format(word.decode(errors="replace"))
         raise SourceError(f"{name_of(file)}, line {block.first_line + lines}: {complaint}")
-    return Parsed(labels[:rows], indptr[: rows + 1], indices[:entries], data[:entries])
+    return Parsed(
+        labels[:rows],
+        weights[:rows],
+        indptr[: rows + 1],
+        indices[:entries],
+        data[:entries],
+        block.first_line + initial_at - 1 if initial_at else 0,
+    )
 
 
 def _word(text: bytes, position: int) -> bytes:
