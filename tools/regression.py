@@ -61,6 +61,15 @@ SKETCHES: dict[str, Callable[[], Any]] = {
     "centered exact": lambda: S.Centered(S.ExactCovariance()),
     "regression": lambda: S.Regression(S.FrequentDirections(4)),
 }
+
+
+def as_paper(kind: Any, *args: Any, **options: Any) -> Any:
+    """Return an online learner as they all were before they had a choice of curvature."""
+    known = kind(*args, **options).get_params()
+    paper = {"loss": "squared", "curvature": "gradient", "normalize": False}
+    return kind(*args, **options, **{name: paper[name] for name in paper if name in known})
+
+
 ESTIMATORS: dict[str, tuple[str, Callable[[], Any]]] = {
     "StreamingPCA": ("", lambda: S.StreamingPCA(3)),
     "StreamingPCA rfd": ("", lambda: S.StreamingPCA(0.5, sketch="rfd", sketch_size=4)),
@@ -79,14 +88,23 @@ ESTIMATORS: dict[str, tuple[str, Callable[[], Any]]] = {
     **{
         f"OnlineNewtonRegressor {method}": (
             "y",
-            lambda method=method: S.OnlineNewtonRegressor(method, sketch_size=3),
+            lambda method=method: as_paper(S.OnlineNewtonRegressor, method, sketch_size=3),
         )
         for method in ("rfd", "fd", "pfd", "rp", "oja", "full", "adagrad", "ogd")
     },
-    "OnlineNewtonClassifier": ("label", lambda: S.OnlineNewtonClassifier(sketch_size=3)),
+    "OnlineNewtonClassifier": ("label", lambda: as_paper(S.OnlineNewtonClassifier, sketch_size=3)),
     "OnlineNewtonClassifier weights": (
         "label",
-        lambda: S.OnlineNewtonClassifier(class_weight={"no": 1.0, "yes": 2.0}, n_passes=2),
+        lambda: as_paper(
+            S.OnlineNewtonClassifier, class_weight={"no": 1.0, "yes": 2.0}, n_passes=2
+        ),
+    ),
+    "OnlineNewtonRegressor default": ("y", lambda: S.OnlineNewtonRegressor()),
+    "OnlineNewtonRegressor default, two": ("two", lambda: S.OnlineNewtonRegressor(sketch_size=3)),
+    "OnlineNewtonClassifier default": ("label", lambda: S.OnlineNewtonClassifier()),
+    "OnlineNewtonClassifier default, few": (
+        "label",
+        lambda: S.OnlineNewtonClassifier(sketch_size=3),
     ),
     "RandomFeatures": ("", lambda: S.RandomFeatures(n_random_features=8)),
     "StreamingKernelPCA": ("", lambda: S.StreamingKernelPCA(2, **FEW)),

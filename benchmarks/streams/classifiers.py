@@ -18,8 +18,6 @@ from benchmarks.streams.data import Stream
 from sksketch import OnlineNewtonClassifier
 
 BLOCK_ROWS = 1000
-# Probabilities of ours are read before each block of as many rows as make this many weights.
-WEIGHTS_A_ROW = 100_000
 # SGDClassifier copies its weights at every row; above this many that takes hours.
 MOST_WEIGHTS = 200_000
 # What a prediction of probability zero costs.
@@ -74,29 +72,12 @@ def ours(parameters: dict[str, Any]) -> Callable[[Stream], tuple[float, float]]:
         n_errors = 0
         for X, y in _blocks(stream, BLOCK_ROWS):
             n_errors += int((model.partial_fit_predict(X, y, classes=classes) != y).sum())
-        loss = math.nan
-        if hasattr(model, "predict_proba"):
-            loss = _log_loss(OnlineNewtonClassifier(**parameters), stream, classes)
+        # With the curvature of the loss, what was paid is the log loss of the probabilities.
+        logistic = model.loss == "logistic" and model.curvature == "loss"
+        loss = model.cumulative_loss_ / stream.n_rows if logistic else math.nan
         return n_errors / stream.n_rows, loss
 
     return run
-
-
-def _log_loss(model: OnlineNewtonClassifier, stream: Stream, classes: np.ndarray) -> float:
-    """Return the mean log loss of probabilities read before each block is learned from.
-
-    A block is one row where that is affordable. Longer ones can only raise the loss.
-    """
-    total, known = 0.0, False
-    rows = -(-stream.X.shape[1] * stream.n_classes // WEIGHTS_A_ROW)
-    for X, y in _blocks(stream, rows):
-        given = np.full(len(y), 1.0 / len(classes))
-        if known:
-            given = model.predict_proba(X)[np.arange(len(y)), y]
-        total -= float(np.log(np.clip(given, LEAST, 1.0)).sum())
-        model.partial_fit(X, y, classes=classes)
-        known = True
-    return total / stream.n_rows
 
 
 def _blocks(stream: Stream, rows: int) -> Iterator[tuple[Any, np.ndarray]]:

@@ -23,7 +23,7 @@ _Regressor: Any = object if base is None else base.Regressor
 
 
 class _Adapter(Generic[E]):
-    """What both have in common: a template with the parameters, and a model that learns."""
+    """Base of both: a template with the parameters, and a model that learns."""
 
     def __init__(self, estimator: E) -> None:
         if base is None:

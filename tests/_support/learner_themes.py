@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.optimize
+import scipy.sparse as sp
 
 import sksketch
 from _support import extended, families, oracle
 from _support.checks import check
 from _support.extended import LD
 from _support.oracle import Rows
+from _support.paper_learners import paper_classifier, paper_regressor
 from _support.sketch_themes import Result
 
 LOSSES = {
@@ -169,14 +171,14 @@ def regret(rng):
         y = np.where(y > np.median(y), 1.0, -1.0)
         options |= {"loss": str(rng.choice(["squared", "logistic", "hinge"]))}
         options["C"] = limit = float(rng.choice([1.0, 1.0, 3.0]))
-        model = sksketch.OnlineNewtonClassifier(**options)
+        model = paper_classifier(**options)
         model.partial_fit(X, y, classes=[-1.0, 1.0])
     else:
         auto = bool(rng.random() < 0.6) or largest == 0
         options |= {"loss": str(rng.choice(["squared", "squared", "absolute", "huber"]))}
         limit = largest if auto else largest * float(rng.choice([1.0, 2.0]))
         options["C"] = "auto" if auto else limit
-        model = sksketch.OnlineNewtonRegressor(**options).partial_fit(X, y)
+        model = paper_regressor(**options).partial_fit(X, y)
     wide = np.column_stack([X, np.ones(n)]) if intercept else X
     teacher = np.append(w, 0.0) if intercept else w
     result = _regrets(rng, model, (wide, y, teacher), limit, options)
@@ -210,3 +212,67 @@ def _regrets(rng, model, data, limit, options):
             slack = 1e-12 * model.cumulative_loss_
             result.append(check(kind, np.array(lows), np.array(highs), slack))
     return result
+
+
+def curvature_regret(rng):
+    """What predictions by the curvature of the squared loss cost, whatever the weights."""
+    n, d, k = int(rng.integers(2, 120)), int(rng.integers(1, 9)), int(rng.choice([1, 1, 2, 3]))
+    growth = rng.choice([0.0, 0.0, 0.02, 0.1]) * np.arange(n)
+    X = rng.standard_normal((n, d)) * rng.uniform(0.3, 1) ** np.arange(d) * np.exp(growth)[:, None]
+    if rng.random() < 0.3:
+        # Entries that are mostly zero, and columns that come late.
+        X[rng.random((n, d)) < np.linspace(0.3, 0.9, d)] = 0.0
+    W = rng.standard_normal((d, k))
+    Y = X @ W * rng.choice([1.0, 1.0, -1.0]) + rng.choice([0.0, 0.1, 10.0])
+    Y += rng.choice([0.0, 0.1, 3.0]) * rng.standard_normal((n, k))
+    if rng.random() < 0.3:
+        # The world turns around.
+        Y[n // 2 :] *= -1.0
+    options = {
+        "method": str(rng.choice(["rfd", "rfd", "rfd", "fd", "pfd", "full"])),
+        "sketch_size": int(rng.integers(2, 7)),
+        "initial_ridge": float(10.0 ** rng.uniform(-4, 3)),
+        "fit_intercept": bool(rng.random() < 0.4),
+        "loss": "squared",
+        "normalize": False,
+    }
+    weights = rng.choice([0.0, 0.5, 1.0, 30.0], n) if rng.random() < 0.3 else np.ones(n)
+    rows = sp.csr_matrix(X) if rng.random() < 0.4 else X
+    blocks = np.array_split(np.arange(n), min(n, int(rng.integers(1, 4))))
+    if rng.random() < 0.3:
+        model = sksketch.OnlineNewtonClassifier(**options)
+        names = np.arange(max(k, 2))
+        labels = np.argmax(Y, axis=1) if k > 1 else (Y[:, 0] > np.median(Y)).astype(int)
+        for part in blocks:
+            model.partial_fit(rows[part], labels[part], names, sample_weight=weights[part])
+        Y = np.where(labels[:, None] == (names if k > 2 else names[1:]), 1.0, -1.0)
+    else:
+        model = sksketch.OnlineNewtonRegressor(**options)
+        for part in blocks:
+            model.partial_fit(rows[part], Y[part], sample_weight=weights[part])
+            model = type(model).from_state(model.state()) if rng.random() < 0.3 else model
+    wide = np.column_stack([X, np.ones(n)]) if options["fit_intercept"] else X
+    kind = "sketched" if model.learners_[0].kind == "sketched-curvature" else "exact"
+    result = _regret_of_squares(rng, model, wide, Y, weights, f"regret, {kind} curvature")
+    return Result(f"{kind} {n} x {d}, {k} targets: {type(model).__name__}({options})", [result])
+
+
+def _regret_of_squares(rng, model, X, Y, weights, kind):
+    """Check regrets against weights of any length."""
+    root = np.sqrt(weights)[:, None]
+    G, b = (root * X).T @ (root * X), (root * X).T @ (root * Y)
+    scale = np.trace(G) / len(G) or 1.0
+    rivals = [
+        np.linalg.solve(G + scale * 10.0**power * np.eye(len(G)), b) for power in (-12, -6, -2, 0)
+    ]
+    rivals += [rivals[1] * rng.uniform(0, 1.2) for _ in range(2)]
+    rivals += [rng.standard_normal(b.shape) * 10.0 ** rng.uniform(-2, 1), np.zeros(b.shape)]
+    lows, highs = [], []
+    for W in rivals:
+        gaps = X.astype(LD) @ W.astype(LD) - Y.astype(LD)
+        cost = (weights.astype(LD)[:, None] * gaps**2).sum()
+        lows.append(LD(model.cumulative_loss_) - cost)
+        highs.append(model.regret_bound(norm=float(np.linalg.norm(W)) * (1 + 1e-12)))
+    # A bound that is infinite says nothing, and for this loss there is one.
+    finite = np.where(np.isfinite(highs), highs, np.nan)
+    return check(kind, np.array(lows), finite, 1e-12 * model.cumulative_loss_)

@@ -15,7 +15,7 @@ from _support.checks import check
 # Every so many cases one of those that take longer; the others are drawn by these weights.
 MANY_SHRINKS, VERY_MANY_ROWS = 80, 2500
 THEMES = {
-    sketch_themes.any_sketch: 0.54,
+    sketch_themes.any_sketch: 0.52,
     sketch_themes.block_solver: 0.04,
     sketch_themes.linear_sketch: 0.02,
     sketch_themes.against_the_seed: 0.01,
@@ -25,7 +25,8 @@ THEMES = {
     estimator_themes.gcv: 0.04,
     learner_themes.reduction: 0.03,
     learner_themes.reduced_model: 0.01,
-    learner_themes.regret: 0.06,
+    learner_themes.regret: 0.05,
+    learner_themes.curvature_regret: 0.03,
 }
 
 

@@ -17,7 +17,6 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from sksketch import OnlineNewtonClassifier, OnlineNewtonRegressor, cli, load, open_rows
-from sksketch.cli.progressive import Progressive
 from sksketch.state.persistence import read_state
 
 HEADER = ["rows", "since", "last", "loss", "label", "prediction"]
@@ -116,6 +115,7 @@ def test_the_table_is_that_of_a_loop_over_rows(extra, here, tmp_path, capsys):
     np.testing.assert_array_equal(saved.coef_, model.coef_)
     assert saved.online_error_ == model.online_error_
     assert f"online error {model.online_error_:.2%}" in out
+    assert f"baseline     {model.baseline_error_:.2%}" in out
     assert err == ""
 
 
@@ -130,7 +130,8 @@ def test_json_has_the_same_figures(here, tmp_path, capsys):
     np.testing.assert_allclose(table, expected, rtol=1e-12)
     assert record["rows_seen"] == 700
     assert record["mean_loss"] == expected[-1][2]
-    assert "online_error" not in record
+    assert record["online_error"] == model.online_error_ < record["baseline_error"]
+    assert record["baseline_error"] == model.baseline_error_
     largest = record["largest"]["target"]
     assert set(largest) == set("abcd")
     np.testing.assert_allclose([largest[name] for name in "abcd"], model.coef_)
@@ -141,7 +142,8 @@ def test_models_are_applied_looked_at_and_reported(here, tmp_path, capsys):
     path, page = tmp_path / "m.sks", tmp_path / "page.html"
     for arguments, scores in (
         (["rows.vw"], ["score"]),
-        (["rows.svm", "--loss", "logistic", "--C", 4], ["score"]),
+        (["rows.svm", "--loss", "squared", "--curvature", "gradient", "--C", 4], ["score"]),
+        (["rows.svm", "--loss", "hinge", "--no-normalize"], ["score"]),
         (["rows.parquet", "-t", "kind", "--columns", "a,b"], ["score_0", "score_10", "score_20"]),
     ):
         assert run("online", *arguments, "-o", path, "-q") == 0
@@ -160,20 +162,42 @@ def test_models_are_applied_looked_at_and_reported(here, tmp_path, capsys):
         text = capsys.readouterr().out
         for fact in ("method       rfd", "rows seen    700", "online error", "ridge", "intercept"):
             assert fact in text
+        assert f"baseline     {model.baseline_error_:.2%}" in text
         assert run("info", path, "--json") == 0
-        assert json.loads(capsys.readouterr().out)["online_error"] == model.online_error_
+        record = json.loads(capsys.readouterr().out)
+        assert record["online_error"] == model.online_error_ < record["baseline_error"]
         assert run("report", path, "-o", page, "-q") == 0
         assert "each before it was" in page.read_text()
+        assert "The commonest label so far would have been wrong for" in page.read_text()
         assert page.read_text().count("<h3>") == (3 if len(scores) == 3 else 1)
 
 
 def test_no_ridge_at_the_start_is_warned_of_in_one_line(here, tmp_path, capsys):
     path = tmp_path / "m.sks"
-    assert run("online", "rows.svm", "--initial-ridge", "0", "-o", path, "--json") == 0
+    options = ["--curvature", "gradient", "--initial-ridge", "0", "-o", path]
+    assert run("online", "rows.svm", *options, "--json") == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["rows_seen"] == 700
     (warning,) = re.findall(r"(?m)^sksketch: warning: .*$", err)
     assert "without an initial ridge" in warning
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], OnlineNewtonClassifier()),
+        (["--task", "regress"], OnlineNewtonRegressor()),
+        (
+            ["--loss", "squared", "--curvature", "gradient", "--no-normalize"],
+            OnlineNewtonClassifier(loss="squared", curvature="gradient", normalize=False),
+        ),
+    ],
+)
+def test_options_are_those_of_the_estimators(options, expected, here, tmp_path):
+    assert run("online", "rows.svm", *options, "-o", tmp_path / "m.sks", "-q") == 0
+    found = load(tmp_path / "m.sks")
+    assert type(found) is type(expected)
+    assert found.get_params() == expected.get_params()
 
 
 def test_rows_without_labels_are_predicted(here, tmp_path):
@@ -216,26 +240,6 @@ def test_stdin_gives_the_model_of_the_file(source, here, tmp_path):
     assert paths[0].read_bytes() == paths[1].read_bytes()
     # The table makes room for the model.
     assert err.decode().splitlines()[0].split() == HEADER
-
-
-@pytest.mark.parametrize("other", [-1.0, 0.0])
-@pytest.mark.parametrize("rows", [1, 3, 100])
-def test_labels_are_guessed_whatever_the_blocks(other, rows):
-    # The first rows have only the label 1.
-    y = np.array([1.0] * 5 + [other, 1.0] * 10)
-    X = np.column_stack([y == 1, y != 1]).astype(np.float64)
-    model = Progressive(OnlineNewtonClassifier())
-    for start_row in range(0, len(y), rows):
-        model.partial_fit(X[start_row : start_row + rows], y[start_row : start_row + rows])
-        model = Progressive.from_state(model.state())
-    assert model.fitted.classes_.tolist() == [other, 1]
-    named = Progressive(OnlineNewtonClassifier()).partial_fit(X, y, classes=[other, 1])
-    assert model.table() == named.table()
-    assert model.table()[0].prediction == other
-    with pytest.raises(ValueError, match="row 26: the label 2 is none of"):
-        model.partial_fit(X[:1], np.array([2.0]))
-    with pytest.raises(ValueError, match="the run began with the labels .*--restart"):
-        model.partial_fit(X[:1], y[:1], classes=[1, 2])
 
 
 @pytest.mark.parametrize(

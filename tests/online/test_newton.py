@@ -8,6 +8,7 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sksketch
+from _support.paper_learners import paper_classifier, paper_regressor
 from sksketch import (
     NotMergeableError,
     OnlineNewtonClassifier,
@@ -51,14 +52,11 @@ def cut(n_rows, seed):
 
 
 MAKERS = {
-    **{
-        method: lambda method=method: OnlineNewtonClassifier(method, sketch_size=5)
-        for method in METHODS
-    },
-    "rfd0": lambda: OnlineNewtonClassifier(sketch_size=5, initial_ridge=0.0),
-    "logistic": lambda: OnlineNewtonClassifier(sketch_size=4, loss="logistic", C=3.0),
-    "regression": lambda: OnlineNewtonRegressor(sketch_size=6),
-    "absolute": lambda: OnlineNewtonRegressor(sketch_size=6, loss="absolute"),
+    **{method: lambda method=method: paper_classifier(method, sketch_size=5) for method in METHODS},
+    "rfd0": lambda: paper_classifier(sketch_size=5, initial_ridge=0.0),
+    "logistic": lambda: paper_classifier(sketch_size=4, loss="logistic", C=3.0),
+    "regression": lambda: paper_regressor(sketch_size=6),
+    "absolute": lambda: paper_regressor(sketch_size=6, loss="absolute"),
 }
 pytestmark = pytest.mark.filterwarnings("ignore:without an initial ridge")
 
@@ -106,38 +104,38 @@ def test_dense_and_sparse_rows_agree(name):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_all_methods_learn(method):
-    model = OnlineNewtonClassifier(method, sketch_size=6).fit(X, Y)
+    model = paper_classifier(method, sketch_size=6).fit(X, Y)
     assert model.score(X, Y) > 0.8
     assert model.online_error_ < 0.25
-    regression = OnlineNewtonRegressor(method, sketch_size=6, n_passes=5).fit(X, TARGET)
+    regression = paper_regressor(method, sketch_size=6, n_passes=5).fit(X, TARGET)
     assert regression.score(X, TARGET) > 0.5
 
 
 def test_online_error_and_loss_are_those_of_the_predictions():
-    model = OnlineNewtonClassifier(sketch_size=5)
+    model = paper_classifier(sketch_size=5)
     found = model.partial_fit_predict(X, Y, classes=[-1, 1])
     assert model.online_error_ == np.mean(found != Y)
     assert model.n_samples_seen_ == len(X)
-    again = OnlineNewtonClassifier(sketch_size=5)
+    again = paper_classifier(sketch_size=5)
     score = again.progressive_score(X, Y, classes=[-1, 1])
     assert score == pytest.approx(1 - model.online_error_)
     assert 0 < model.cumulative_loss_ < 4 * len(X)
-    regression = OnlineNewtonRegressor(sketch_size=5)
+    regression = paper_regressor(sketch_size=5)
     found = regression.partial_fit_predict(X, TARGET)
     assert regression.online_error_ == pytest.approx(np.mean((found - TARGET) ** 2), rel=1e-12)
 
 
 def test_the_unit_of_the_targets_does_not_matter():
-    one, two = (OnlineNewtonRegressor(sketch_size=5).fit(X, u * TARGET) for u in (1.0, 1024.0))
+    one, two = (paper_regressor(sketch_size=5).fit(X, u * TARGET) for u in (1.0, 1024.0))
     np.testing.assert_allclose(two.coef_, 1024.0 * one.coef_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
 def test_several_classes_have_a_learner_each(loss):
-    model = OnlineNewtonClassifier(sketch_size=6, loss=loss, C=2.0, n_passes=3).fit(X, THREE)
+    model = paper_classifier(sketch_size=6, loss=loss, C=2.0, n_passes=3).fit(X, THREE)
     assert model.coef_.shape == (3, 12)
     assert model.score(X, THREE) > 0.8
-    one = OnlineNewtonClassifier(sketch_size=6, loss=loss, C=2.0, n_passes=3).fit(X, THREE == "bee")
+    one = paper_classifier(sketch_size=6, loss=loss, C=2.0, n_passes=3).fit(X, THREE == "bee")
     np.testing.assert_array_equal(model.coef_[1], one.coef_[0])
     if loss == "logistic":
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
@@ -150,7 +148,7 @@ def test_several_classes_have_a_learner_each(loss):
 )
 def test_labels_of_any_type_are_kept(labels, tmp_path):
     y = np.array(labels)[np.arange(len(X)) % len(labels)]
-    model = OnlineNewtonClassifier(sketch_size=3).fit(X, y)
+    model = paper_classifier(sketch_size=3).fit(X, y)
     model.save(tmp_path / "model.sks")
     loaded = sksketch.load(tmp_path / "model.sks")
     assert loaded.classes_.dtype == model.classes_.dtype
@@ -159,15 +157,15 @@ def test_labels_of_any_type_are_kept(labels, tmp_path):
 
 
 def test_weights_scale_the_loss():
-    doubled = OnlineNewtonClassifier(sketch_size=5, class_weight={-1: 1.0, 1: 2.0}).fit(X, Y)
-    by_row = OnlineNewtonClassifier(sketch_size=5).fit(X, Y, sample_weight=np.where(Y > 0, 2.0, 1))
+    doubled = paper_classifier(sketch_size=5, class_weight={-1: 1.0, 1: 2.0}).fit(X, Y)
+    by_row = paper_classifier(sketch_size=5).fit(X, Y, sample_weight=np.where(Y > 0, 2.0, 1))
     np.testing.assert_array_equal(doubled.coef_, by_row.coef_)
     kept = RNG.random(len(X)) < 0.5
-    some = OnlineNewtonClassifier(sketch_size=5).fit(X, Y, sample_weight=kept.astype(float))
-    alone = OnlineNewtonClassifier(sketch_size=5).fit(X[kept], Y[kept])
+    some = paper_classifier(sketch_size=5).fit(X, Y, sample_weight=kept.astype(float))
+    alone = paper_classifier(sketch_size=5).fit(X[kept], Y[kept])
     np.testing.assert_allclose(some.coef_, alone.coef_, atol=1e-12)
     assert some.online_error_ == alone.online_error_
-    balanced = OnlineNewtonClassifier(sketch_size=5, class_weight="balanced").fit(X, Y)
+    balanced = paper_classifier(sketch_size=5, class_weight="balanced").fit(X, Y)
     assert balanced.score(X, Y) > 0.85
     with pytest.raises(ValueError, match="'balanced' needs all labels at once"):
         balanced.partial_fit(X, Y)
@@ -201,12 +199,12 @@ def test_checkpoints_are_exact(name, tmp_path):
 
 
 def test_works_in_a_pipeline():
-    model = make_pipeline(Normalizer(), OnlineNewtonClassifier(sketch_size=5)).fit(X, Y)
+    model = make_pipeline(Normalizer(), paper_classifier(sketch_size=5)).fit(X, Y)
     assert model.score(X, Y) > 0.85
 
 
 def test_merge_says_why_not():
-    model = OnlineNewtonClassifier(sketch_size=5).fit(X, Y)
+    model = paper_classifier(sketch_size=5).fit(X, Y)
     with pytest.raises(NotMergeableError, match="each step depends on all rows before it"):
         model.merge(model)
 
@@ -233,13 +231,13 @@ BAD_ROWS = {
 @pytest.mark.parametrize("name", BAD_ROWS)
 def test_bad_input_is_refused_and_changes_nothing(name, tmp_path):
     rows, labels, message = BAD_ROWS[name]
-    model = OnlineNewtonClassifier(sketch_size=4).fit(X, Y)
+    model = paper_classifier(sketch_size=4).fit(X, Y)
     model.save(tmp_path / "before.sks")
     with pytest.raises(ValueError, match=message):
         model.partial_fit(rows, labels)
     # A model without rows takes any width, and then asks for it.
     with pytest.raises(ValueError, match="expecting 13 features" if name == "wide" else message):
-        OnlineNewtonClassifier().partial_fit(rows, labels, classes=[-1, 1]).predict(X)
+        paper_classifier().partial_fit(rows, labels, classes=[-1, 1]).predict(X)
     if name not in ("strange label", "wide"):
         with pytest.raises(ValueError, match=message):
             model.fit(rows, labels)
@@ -263,27 +261,27 @@ def test_bad_input_is_refused_and_changes_nothing(name, tmp_path):
 )
 def test_bad_parameters_are_named(options, message):
     with pytest.raises(ValueError, match=message):
-        OnlineNewtonClassifier(**options).fit(X, Y)
+        paper_classifier(**options).fit(X, Y)
 
 
 def test_targets_beyond_the_bound_are_refused():
     with pytest.raises(ValueError, match=r"beyond C=1\.0; raise C or pass 'auto'"):
-        OnlineNewtonRegressor(C=1.0).fit(X, TARGET)
+        paper_regressor(C=1.0).fit(X, TARGET)
 
 
 def test_first_partial_fit_needs_classes():
     with pytest.raises(ValueError, match="classes must be given at the first call"):
-        OnlineNewtonClassifier().partial_fit(X, Y)
+        paper_classifier().partial_fit(X, Y)
     with pytest.raises(ValueError, match="two or more are needed"):
-        OnlineNewtonClassifier().partial_fit(X, Y, classes=[1])
+        paper_classifier().partial_fit(X, Y, classes=[1])
     with pytest.raises(ValueError, match="got one class"):
-        OnlineNewtonClassifier().fit(X, np.ones(len(X)))
+        paper_classifier().fit(X, np.ones(len(X)))
 
 
 def test_empty_rows_advance_the_clock_and_nothing_else():
     rows = X[:50].copy()
     rows[10:20] = 0.0
-    model = OnlineNewtonClassifier(sketch_size=4, fit_intercept=False)
+    model = paper_classifier(sketch_size=4, fit_intercept=False)
     found = model.partial_fit_predict(rows, Y[:50], classes=[-1, 1])
     assert (found[10:20] == -1).all()
     assert np.isfinite(model.coef_).all()
@@ -295,7 +293,7 @@ def test_memory_follows_the_columns_met():
         (np.ones(3000), (np.repeat(np.arange(300), 10), RNG.integers(0, width, 3000))),
         shape=(300, width),
     )
-    model = OnlineNewtonClassifier(sketch_size=5).partial_fit(rows, Y[:300], classes=[-1, 1])
+    model = paper_classifier(sketch_size=5).partial_fit(rows, Y[:300], classes=[-1, 1])
     assert sum(a.nbytes for a in model.state().arrays.values()) < 2e6
 
 
@@ -304,7 +302,7 @@ def test_memory_follows_the_columns_met():
 @pytest.mark.parametrize("C", [0.1, 0.5, 1.0, 3.0])
 def test_regret_is_within_its_bound(method, loss, C):
     options = {"sketch_size": 5, "loss": loss, "C": C, "fit_intercept": False}
-    model = OnlineNewtonClassifier(method, **options).fit(X, Y)
+    model = paper_classifier(method, **options).fit(X, Y)
     best = C * WEIGHTS / np.abs(X @ WEIGHTS).max()
     z = X @ best
     losses = {
@@ -318,6 +316,6 @@ def test_regret_is_within_its_bound(method, loss, C):
 
 def test_methods_without_a_bound_say_so():
     for method in ("rp", "oja", "adagrad"):
-        assert OnlineNewtonClassifier(method).fit(X, Y).regret_bound(1.0) == np.inf
-    model = OnlineNewtonClassifier("adagrad").fit(X, Y)
+        assert paper_classifier(method).fit(X, Y).regret_bound(1.0) == np.inf
+    model = paper_classifier("adagrad").fit(X, Y)
     assert model.regret_bound(1.0, radius=3.0, within=True) < np.inf

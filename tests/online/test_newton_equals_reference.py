@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import sksketch
-from sksketch import OnlineNewtonClassifier, OnlineNewtonRegressor
+from _support.paper_learners import paper_classifier, paper_regressor
 from sksketch.online import reference
 
 LOSSES = ("squared", "logistic", "hinge")
@@ -31,7 +31,7 @@ def stream(n_rows, n_features=WIDTH, density=0.4, seed=0, noise=0.3):
 
 def classifier(method="rfd", **options):
     options = {"fit_intercept": False} | options
-    return OnlineNewtonClassifier(method, **options)
+    return paper_classifier(method, **options)
 
 
 def blocks(n_rows, length):
@@ -157,7 +157,7 @@ def test_regression(loss, wanted):
     X, _ = stream(1500)
     rng = np.random.default_rng(2)
     y = np.clip(X @ rng.standard_normal(WIDTH) / 4 + 0.1 * rng.standard_normal(len(X)), -2, 2)
-    model = OnlineNewtonRegressor(sketch_size=5, loss=loss, C=2.0, fit_intercept=False)
+    model = paper_regressor(sketch_size=5, loss=loss, C=2.0, fit_intercept=False)
     for part in blocks(len(y), 211):
         model.partial_fit(wanted(X)[part], y[part])
     run = reference.learn(X, y, size=5, loss=loss, C=2.0)
@@ -167,7 +167,7 @@ def test_regression(loss, wanted):
 
 def test_an_intercept_is_one_more_column_of_ones():
     X, y = stream(1200, noise=2.0)
-    model = fed(OnlineNewtonClassifier(sketch_size=5, fit_intercept=True), X, y, 100)
+    model = fed(paper_classifier(sketch_size=5, fit_intercept=True), X, y, 100)
     run = reference.learn(np.hstack([X, np.ones((len(X), 1))]), y, size=5)
     np.testing.assert_allclose(np.ravel(model.coef_), run.weights[:-1], atol=ATOL)
     np.testing.assert_allclose(np.ravel(model.intercept_), run.weights[-1:], atol=ATOL)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sksketch
-from sksketch import OnlineNewtonClassifier, OnlineNewtonRegressor
+from _support.paper_learners import paper_classifier, paper_regressor
 from sksketch.online.kernels import layout
 
 LOSSES = {
@@ -24,14 +24,14 @@ def test_a_limit_that_grows_makes_no_promise_about_early_rounds(growth, ridge):
     x = np.r_[np.ones(20), growth ** np.arange(1, 9)]
     y = np.r_[np.full(20, 0.01), x[20:]]
     options = {"sketch_size": 2, "fit_intercept": False, "initial_ridge": ridge}
-    model = OnlineNewtonRegressor(**options).fit(x[:, None], y)
+    model = paper_regressor(**options).fit(x[:, None], y)
     assert model.cumulative_loss_ - np.sum((x - y) ** 2) <= model.regret_bound(norm=1.0)
     assert model.regret_bound(norm=1.0) == np.inf
     regret = model.cumulative_loss_ - np.sum((1e-3 * x - y) ** 2)
     assert regret <= model.regret_bound(norm=1e-3)
     if growth == 2.0:
         assert model.regret_bound(norm=1e-3) < np.inf
-        fixed = OnlineNewtonRegressor(**options, C=float(y.max())).fit(x[:, None], y)
+        fixed = paper_regressor(**options, C=float(y.max())).fit(x[:, None], y)
         assert fixed.regret_bound(norm=1.0) < np.inf
 
 
@@ -40,7 +40,7 @@ def test_a_limit_that_grows_makes_no_promise_about_early_rounds(growth, ridge):
 def test_weights_that_predict_beyond_the_limit_have_no_bound(method, norm):
     X = np.random.default_rng(0).choice([-1.0, 1.0], (5000, 1))
     options = {"loss": "logistic", "fit_intercept": False, "sketch_size": 2}
-    model = OnlineNewtonClassifier(method, **options).fit(X, X[:, 0] > 0)
+    model = paper_classifier(method, **options).fit(X, X[:, 0] > 0)
     regret = model.cumulative_loss_ - 5000 * np.logaddexp(0, -norm)
     assert regret <= model.regret_bound(norm)
     assert np.isfinite(model.regret_bound(norm)) == (norm == 1.0)
@@ -77,10 +77,10 @@ def test_regret_is_within_the_bound_for_any_weights_of_the_norm(method, loss):
         options = {"sketch_size": int(rng.integers(2, 5)), "fit_intercept": False, "loss": loss}
         options |= {"initial_ridge": float(10 ** rng.uniform(-4, 1)), "C": "auto" if auto else C}
         if labels:
-            model = OnlineNewtonClassifier(method, **options)
+            model = paper_classifier(method, **options)
             model.partial_fit(X, y, classes=[-1.0, 1.0])
         else:
-            model = OnlineNewtonRegressor(method, **options).fit(X, y)
+            model = paper_regressor(method, **options).fit(X, y)
         most = C / np.linalg.norm(X, axis=1).max()
         for norm in most * rng.choice([1e-3, 0.1, 0.9, 1.5, 30.0], 3, replace=False):
             for w in best_of(X, y, LOSSES[loss], norm, rng):
@@ -96,7 +96,7 @@ def test_regret_is_within_the_bound_for_any_weights_of_the_norm(method, loss):
 def test_old_states_do_not_know_how_far_their_rows_reached():
     X = np.random.default_rng(0).standard_normal((50, 3))
     for method in ("rfd", "full", "ogd"):
-        model = OnlineNewtonRegressor(method, C=10.0).fit(X, X[:, 0])
+        model = paper_regressor(method, C=10.0).fit(X, X[:, 0])
         state = model.state()
         assert np.isfinite(model.regret_bound(1e-3, 5.0))
         meta = {**state.meta, "learner0.version": 1}
@@ -119,7 +119,7 @@ def test_a_learner_that_diverges_has_no_small_bound():
         y = X[:, 0] * rng.standard_normal()
         options = {"sketch_size": 2, "fit_intercept": False, "initial_ridge": 1e-3}
         with np.errstate(all="ignore"):
-            model = OnlineNewtonRegressor(**options).fit(X, y)
+            model = paper_regressor(**options).fit(X, y)
         norm = 0.9 / model.learners_[0]._sums[layout.REACH : layout.SPAN].max()
         best = np.sign(y[-1] * X[-1, 0]) * norm
         paid = model.cumulative_loss_ - np.sum((X[:, 0] * best - y) ** 2)

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import sksketch
 from _support import laws
 from _support.hostile import WIDTH
+from _support.paper_learners import paper_classifier, paper_regressor
 from robustness import abuse
 
 # What sizes this small are warned of.
@@ -53,8 +54,10 @@ ESTIMATORS: dict[str, tuple[Any, str]] = abuse.ESTIMATORS | {
         )
         for m in METHODS
     },
+    "OnlineNewtonRegressor gradients": (lambda: paper_regressor(sketch_size=3), "y"),
+    "OnlineNewtonClassifier gradients": (lambda: paper_classifier(sketch_size=3), "label"),
     "OnlineNewton without ridge": (
-        lambda: sksketch.OnlineNewtonRegressor(sketch_size=3, initial_ridge=0.0),
+        lambda: paper_regressor(sketch_size=3, initial_ridge=0.0),
         "y",
     ),
     "StreamingPCA block": (lambda: sksketch.StreamingPCA(2, sketch=laws.fd(laws.BLOCK)), ""),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sksketch
+from _support.paper_learners import paper_regressor
 from robustness import abuse, children, everyone
 from sksketch.online import named_columns
 
@@ -24,13 +25,23 @@ def test_outliers_of_every_size(full, tally):
 def test_an_outlier_is_refused_and_the_model_goes_on(method, size):
     X = np.random.default_rng(0).standard_normal((400, 6))
     y = X @ np.arange(6.0)
-    model = sksketch.OnlineNewtonRegressor(method, sketch_size=3).partial_fit(X, y)
+    model = paper_regressor(method, sketch_size=3).partial_fit(X, y)
     expected = copy.deepcopy(model).partial_fit(X, y).predict(X)
     Z = X.copy()
     Z[200] *= size
     with pytest.raises(ValueError, match="no longer be finite"):
         model.partial_fit(Z, y)
     np.testing.assert_array_equal(model.partial_fit(X, y).predict(X), expected)
+
+
+@pytest.mark.parametrize("size", [1e5, 1e30, 1e60])
+def test_with_units_of_their_own_columns_take_an_outlier_and_learn_on(size):
+    X = np.random.default_rng(0).standard_normal((400, 6))
+    y = X @ np.arange(6.0)
+    Z = X.copy()
+    Z[10] *= size
+    model = sksketch.OnlineNewtonRegressor(sketch_size=3).partial_fit(Z, y)
+    assert np.isfinite(model.partial_fit(X, y).predict(X)).all()
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), (0, 1), (0.5, 1.5)])

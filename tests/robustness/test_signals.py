@@ -94,6 +94,7 @@ def test_a_signal_leaves_a_checkpoint_to_go_on_from(number, tmp_path, tally):
     tally("signals during a run", {"a checkpoint, and the same bytes": 1})
 
 
+@pytest.mark.slow
 def test_an_ignored_signal_stays_ignored(tmp_path):
     # As nohup starts commands.
     code = (

@@ -122,6 +122,7 @@ print("status", status)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX")
 def test_parent_and_child_go_on_after_a_fork(tmp_path, tally):
     done = children.python(FORKS, str(tmp_path), timeout=200)

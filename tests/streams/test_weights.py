@@ -126,6 +126,7 @@ def test_dropped_and_skipped_rows_take_their_weights_along(tmp_path):
     assert block.sample_weight.tolist() == [2.0, 3.0]
 
 
+@pytest.mark.slow
 def test_workers_learn_with_weights(weighted, tmp_path):
     path, X, y, weights = weighted
     lines = path.read_text().splitlines()

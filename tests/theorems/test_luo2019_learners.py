@@ -13,8 +13,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from sksketch import OnlineNewtonClassifier, OnlineNewtonRegressor
-from sksketch.online import reference, reference_hessians
+from _support.paper_learners import paper_classifier, paper_regressor
+from sksketch.online import reference
+from sksketch.online.gradient import reference_hessians
 from sksketch.online.losses import Loss
 
 CLASSIFICATION = ("squared", "logistic", "hinge")
@@ -333,7 +334,7 @@ def test_the_regret_bound_of_the_classifier_is_true(method, loss, stream, size, 
     X, y = stream
     assume(np.abs(X).sum() > 0)
     options = {"sketch_size": size, "loss": loss, "C": C, "initial_ridge": ridge}
-    model = OnlineNewtonClassifier(method, fit_intercept=False, **options)
+    model = paper_classifier(method, fit_intercept=False, **options)
     model.partial_fit(X, y, classes=[-1.0, 1.0])
     points = points_on_the_way(X, y, method, size, loss, C, ridge)
     for w in comparators(X, y, loss, C):
@@ -355,7 +356,7 @@ def test_the_regret_bound_of_the_regressor_is_true(loss, stream, size, weighted)
     rng = np.random.default_rng(len(X))
     y = y * rng.random(len(y))
     weights = rng.choice([0.0, 0.3, 4.0], len(y)) if weighted else np.ones(len(y))
-    model = OnlineNewtonRegressor(sketch_size=size, loss=loss, C=1.0, fit_intercept=False)
+    model = paper_regressor(sketch_size=size, loss=loss, C=1.0, fit_intercept=False)
     model.partial_fit(X, y, sample_weight=weights)
     described = reference.LOSSES[loss]
     for w in comparators(X, y, loss, 1.0):

@@ -131,6 +131,8 @@ def one_pass(
         key,
         sketch_size=size or 2,
         loss="squared",
+        curvature="gradient",
+        normalize=False,
         C=1.0,
         initial_ridge=ridge,
         fit_intercept=False,

@@ -31,7 +31,7 @@ EXAMPLES = {
     ],
     "online": [
         "sksketch online clicks.vw -o model.sks",
-        "sksketch online labels.svm --loss logistic --C 8 --passes 2 -o model.sks",
+        "sksketch online labels.svm --loss hinge --no-normalize --passes 2 -o model.sks",
         "sksketch online rows.csv --target y --task regress -o model.sks",
         "cat clicks.vw | sksketch online - --format vw --classes=-1,1 -o model.sks",
     ],

@@ -148,13 +148,14 @@ def online_facts(saved: Saved, file: str) -> dict[str, Any]:
         "rows_seen": model.n_samples_seen_,
         "columns": model.n_features_in_,
         "online_error": found.error,
+        "baseline_error": found.baseline,
         "mean_loss": found.mean_loss,
         "ridge": found.ridges if len(found.ridges) > 1 else found.ridges[0],
         "coefficients": found.n_coefficients,
         "intercept": model.intercept_,
     }
-    if found.error is None:
-        del facts["online_error"]
+    if found.baseline is None:
+        del facts["baseline_error"]
     largest = {
         outcome: dict(found.largest(i, MOST_LINES)) for i, outcome in enumerate(found.outcomes)
     }
@@ -167,12 +168,16 @@ def _print_online(saved: Saved, file: str, as_json: bool) -> None:
         print_json(facts)
         return
     largest, intercepts = facts.pop("largest"), np.atleast_1d(facts.pop("intercept"))
-    if "online_error" in facts:
-        facts["online_error"] = f"{facts['online_error']:.2%}"
+    shown = "{:.2%}" if OnlineFindings(saved.model).classifies else "{:.6g}"
+    facts["online_error"] = shown.format(facts["online_error"])
+    if "baseline_error" in facts:
+        facts["baseline_error"] = shown.format(facts["baseline_error"])
     facts["mean_loss"] = f"{facts['mean_loss']:.6g}"
     ends = {f"{end:.6g}" for end in (np.min(facts["ridge"]), np.max(facts["ridge"]))}
     facts["ridge"] = " to ".join(sorted(ends, key=float))
-    print_facts({name.replace("_", " "): value for name, value in facts.items()}, as_json=False)
+    short = {"baseline_error": "baseline"}
+    shortened = {short.get(name, name.replace("_", " ")): facts[name] for name in facts}
+    print_facts(shortened, as_json=False)
     _print_largest(largest, intercepts)
 
 

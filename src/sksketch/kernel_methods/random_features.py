@@ -178,7 +178,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         Parameters
         ----------
         rows : array or sparse matrix of shape (n_samples, n_features)
-            As many as ``settling_rows`` where there are so many.
+            At least ``settling_rows``, where there are enough.
         """
         self.fit(rows)
 

@@ -243,13 +243,17 @@ class Estimator(BaseEstimator, ABC):
             The estimator, fitted.
         """
         state.require(cls.version)
-        estimator = cls(**parameters_of(state))
+        estimator = cls(**cls._parameters_of(state))
         names = state.meta.get("feature_names")
         n_features = state.count("n_features_in")
         estimator._take_columns(n_features, None if names is None else json.loads(str(names)))
         estimator._answers = {}
         estimator._recall(state)
         return estimator
+
+    @classmethod
+    def _parameters_of(cls, state: State) -> dict[str, Any]:
+        return parameters_of(state)
 
     def _saved_params(self) -> dict[str, Any]:
         """Return the parameters that a file has; a generator is saved as a seed."""

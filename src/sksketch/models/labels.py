@@ -10,7 +10,7 @@ import numpy as np
 import scipy.special
 from sklearn.utils.class_weight import compute_class_weight
 
-from sksketch._typing import Array, Rows, RowsLike
+from sksketch._typing import Array, OneRow, Rows, RowsLike
 
 
 class Scored(Protocol):
@@ -74,6 +74,89 @@ def predict(self: Scored, X: Rows) -> Array:
     """
     scores = self._scores(X)
     return predicted(self.classes_, scores)
+
+
+class Certain(Scored, Protocol):
+    """A classifier whose scores are logarithms of odds, of one label or beside one another."""
+
+    _is_softmax: bool
+
+    def _scores_of_one(self, x: OneRow) -> Array: ...
+
+
+def predict_proba(self: Certain, X: Rows) -> Array:
+    """Return the probability of each label, for the logistic loss.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Rows.
+
+    Returns
+    -------
+    array of shape (n_samples, n_classes)
+        Probabilities, in the order of ``classes_``.
+    """
+    return probabilities(self._scores(X), softmax=self._is_softmax)
+
+
+def predict_log_proba(self: Certain, X: Rows) -> Array:
+    """Return the logarithm of the probability of each label, for the logistic loss.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Rows.
+
+    Returns
+    -------
+    array of shape (n_samples, n_classes)
+        Logarithms, in the order of ``classes_``.
+    """
+    scores = self._scores(X)
+    if scores.shape[1] == 1:
+        return np.asarray(scipy.special.log_expit(np.hstack([-scores, scores])))
+    if self._is_softmax:
+        return np.asarray(scipy.special.log_softmax(scores, axis=1))
+    return np.asarray(np.log(one_against_rest(scores)))
+
+
+def predict_proba_one(self: Certain, x: OneRow) -> dict[Any, float]:
+    """Return the probability of each label of one row, for the logistic loss.
+
+    Parameters
+    ----------
+    x : dict of names and numbers, or sequence of numbers
+        The row.
+
+    Returns
+    -------
+    dict of labels and probabilities
+        Empty before anything was learned.
+    """
+    if not hasattr(self, "classes_"):
+        return {}
+    found = probabilities(self._scores_of_one(x), softmax=self._is_softmax)[0].tolist()
+    return dict(zip(self.classes_.tolist(), found, strict=False))
+
+
+def refuse_balanced(class_weight: object) -> None:
+    """Refuse weights that need all labels at once."""
+    if class_weight == "balanced":
+        raise ValueError(
+            "class_weight='balanced' needs all labels at once; pass a dictionary, or call fit"
+        )
+
+
+def probabilities(scores: Array, *, softmax: bool) -> Array:
+    """Return the probability of each label, where several are of the softmax or by themselves.
+
+    >>> probabilities(np.zeros((1, 4)), softmax=True)
+    array([[0.25, 0.25, 0.25, 0.25]])
+    """
+    if softmax and scores.shape[1] > 1:
+        return np.asarray(scipy.special.softmax(scores, axis=1))
+    return one_against_rest(scores)
 
 
 def predicted(classes: Array, scores: Array) -> Array:

@@ -11,7 +11,9 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.rows import without_traps
+from sksketch.models.base import Estimator
 from sksketch.models.checks import are_plain
+from sksketch.models.runner import is_dask
 from sksketch.online.learner import LARGEST
 
 FEW = 64
@@ -27,6 +29,11 @@ def check_together(p: dict[str, Any]) -> None:
             "the sketch_size"
         )
     if p["initial_ridge"] == 0.0:
+        if p["curvature"] == "loss":
+            raise ValueError(
+                "initial_ridge is 0, which leaves directions that no row has shown without "
+                "curvature; give a small positive number, or curvature='gradient' for RFD0"
+            )
         if p["method"] != "rfd":
             raise ValueError(
                 f"initial_ridge=0 leaves {p['method']!r} without a curvature; give 'auto' or a "
@@ -37,6 +44,12 @@ def check_together(p: dict[str, Any]) -> None:
             "the order of the rows; initial_ridge='auto' is steadier",
             stacklevel=6,
         )
+
+
+def refuse_dask(estimator: Estimator, X: object) -> None:
+    """Refuse partitions, which are learned from apart; `shard_template` says why not."""
+    if is_dask(X):
+        estimator.shard_template()
 
 
 def checked_weights(weights: RowsLike | None, n_rows: int) -> Array:
@@ -92,6 +105,15 @@ def largest_of(X: Any) -> float:
     return math.nan if math.isnan(sum(few)) else max(map(abs, few), default=0.0)
 
 
+def running_sum(total: float, terms: Array) -> float:
+    """Return a sum after more terms, one after the other, so that blocks do not change its bits.
+
+    >>> running_sum(1.0, np.array([2.0, 3.0]))
+    6.0
+    """
+    return float(np.add.accumulate(np.append(total, terms))[-1])
+
+
 def check_classes(classes: RowsLike, known: Array) -> None:
     """Refuse other labels than those that learning began with."""
     found = np.unique(np.asarray(classes))
@@ -113,6 +135,36 @@ def first_labels(y: object) -> tuple[Array, int | None]:
     labels = next(pairs, (y,))
     # Another label may come in its place.
     return np.array(labels), 1 - labels.index(y) if len(labels) == 2 else None
+
+
+def labels_with(
+    y: object, classes: Array, guess: int | None, *, is_open: bool
+) -> tuple[Array, int | None]:
+    """Return the labels with one that may be new, and the place of one that is only expected.
+
+    >>> labels_with("c", np.array(["a", "b"]), None, is_open=True)[0]
+    array(['a', 'b', 'c'], dtype='<U1')
+    """
+    labels = classes.tolist()
+    if guess is not None and y != labels[1 - guess]:
+        labels[guess], guess = y, None
+    elif y not in labels:
+        labels.append(y)
+    if labels == classes.tolist():
+        return classes, guess
+    found = np.array(labels)
+    if not is_open or found.dtype.kind != classes.dtype.kind:
+        refuse_label(y, classes)
+    return found, guess
+
+
+def check_labels(y: Array, classes: Array, *, several: bool) -> None:
+    """Refuse labels that are not among the classes, and where asked a class by itself."""
+    if several and len(classes) < 2:
+        raise ValueError(f"got one class, {classes.tolist()[0]!r}; two or more are needed to learn")
+    strange = ~np.isin(y, classes)
+    if strange.any():
+        refuse_label(np.asarray(y)[strange].tolist()[0], classes)
 
 
 def refuse_label(label: object, classes: Array) -> NoReturn:

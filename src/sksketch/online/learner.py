@@ -102,7 +102,7 @@ def can_leave(reaches: Array, norm: float) -> bool:
 
 def rounded_up(bound: float) -> float:
     """Return a bound with the rounding of its sums, ``inf`` if a learner has diverged."""
-    return math.inf if math.isnan(bound) else float(bound * (1.0 + 1e-9))
+    return math.inf if math.isnan(bound) else float(bound + 1e-9 * abs(bound))
 
 
 def saved_sums(state: State, version: int) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -13,6 +14,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from sksketch._typing import Array, OneRow, Rows, RowsLike
@@ -21,21 +24,29 @@ from sksketch.exceptions import NotMergeableError
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.checks import host_rows
 from sksketch.models.constraints import FLAG, NOTHING, Constraints, number, one_of, whole
-from sksketch.models.runner import is_dask
 from sksketch.models.scikit_learn import Callbacks
-from sksketch.online.baselines import OjaNewton
-from sksketch.online.catalog import METHODS, load_learner, new_learner
+from sksketch.online import learning
+from sksketch.online.catalog import (
+    BY_LOSS,
+    CURVATURES,
+    METHODS,
+    new_curvature_learner,
+    new_learner,
+)
 from sksketch.online.checks import (
     check_size,
     check_together,
     checked_weights,
     largest_of,
     need_no_check,
+    refuse_dask,
+    running_sum,
 )
-from sksketch.online.learner import NOT_FINITE, OnlineLearner
-from sksketch.online.losses import Loss
+from sksketch.online.constant import ConstantBaseline
+from sksketch.online.curvature.refining import refined
+from sksketch.online.gradient.unridged_newton import RULES
+from sksketch.online.learner import NOT_FINITE, OnlineLearner, RowLearner
 from sksketch.online.named_columns import NamedColumns, row_of_known_names, row_of_numbers
-from sksketch.online.unridged_newton import RULES
 from sksketch.online.vocabulary import Vocabulary
 from sksketch.state.persistence import State
 
@@ -54,7 +65,11 @@ class OnlineEstimator(Estimator):
         "sketch_size": (whole(2),),
         "C": (one_of("auto"), number(0.0, bounds="()")),
         "initial_ridge": (one_of("auto"), number(0.0)),
+        "curvature": (one_of(*CURVATURES),),
+        "normalize": (FLAG,),
         "fit_intercept": (FLAG,),
+        "shuffle": (FLAG,),
+        "max_passes": (whole(1),),
         "n_passes": (whole(1),),
         "null_projection": (one_of(*RULES),),
         "fraction": (number(0.0, 1.0, bounds="(]"),),
@@ -82,29 +97,27 @@ class OnlineEstimator(Estimator):
     def _errors(self, scores: Array, y: Rows) -> Array:
         """Return the error of each prediction."""
 
-    def _start(self, width: int, n_outputs: int) -> None:
+    def _new_baseline(self, n_outputs: int) -> ConstantBaseline:
+        return ConstantBaseline(n_outputs, labels=is_classifier(self))
+
+    def _start(self, width: int, n_outputs: int, *, dense: bool) -> None:
         """Begin with nothing learned."""
         self._vocabulary = Vocabulary(width, constant=self.fit_intercept)
-        self.learners_ = [self._new_learner(width) for _ in range(n_outputs)]
+        self._by_loss = self.curvature == "loss" and self.method in BY_LOSS
+        if self._by_loss:
+            knee = self._knee() if is_regressor(self) else None
+            task = self.get_params(deep=False), n_outputs, knee
+            self.learners_ = [new_curvature_learner(*task, self._vocabulary, dense=dense)]
+        else:
+            self.learners_ = [self._new_learner(width) for _ in range(n_outputs)]
+        self._baseline = self._new_baseline(n_outputs)
         self._n_rows, self._error_sum = 0, 0.0
         self._names = None
         self._answers = {}
         self._expected = None
 
-    def _new_learner(self, width: int) -> OnlineLearner:
-        p = self.get_params(deep=False)
-        auto = p["C"] == "auto"
-        return new_learner(
-            p["method"],
-            sketch_size=p["sketch_size"],
-            buffer_rows=p["buffer_rows"],
-            fraction=p["fraction"],
-            loss=Loss(p["loss"], 0.0 if auto else float(p["C"]), auto, self._knee()),
-            initial_ridge=p["initial_ridge"],
-            rule=p["null_projection"],
-            width=width,
-            seed=p["random_state"],
-        )
+    def _new_learner(self, width: int) -> RowLearner:
+        return new_learner(self.get_params(deep=False), width, self._knee())
 
     def _knee(self) -> float:
         """Return the knee of the loss: labels are 1 and -1."""
@@ -116,9 +129,8 @@ class OnlineEstimator(Estimator):
     def _learn(self, X: Rows, y: Rows, columns: Array, weights: Array) -> Array:
         """Learn from checked rows; return the scores that they had before.
 
-        Numbers larger than expected, or any where a learner is strained, may leave it with some
-        that are not finite. They are learned from by copies, so that `_or_as_before` has the
-        former learners to go back to.
+        Numbers larger than expected, or any where a learner is strained, are learned from by
+        copies, so that `_or_as_before` has the former learners to go back to.
         """
         largest = check_size(X), self._largest_target(columns), largest_of(weights)
         if self._expected is None:
@@ -128,37 +140,33 @@ class OnlineEstimator(Estimator):
             self.learners_ = copy.deepcopy(self.learners_)
             pairs = zip(largest, self._expected, strict=True)
             self._expected = tuple(max(LEAP * new, old) for new, old in pairs)
-        scores = np.empty((X.shape[0], len(self.learners_)))
-        for part, rows in self._vocabulary.blocks(X):
-            for k, learner in enumerate(self.learners_):
-                if isinstance(learner, OjaNewton):
-                    learner.meet_columns(self._vocabulary.columns(), self._vocabulary.constant)
-                targets = np.ascontiguousarray(columns[part, k])
-                scores[part, k] = learner.learn(rows, self._vocabulary.size, targets, weights[part])
-        errors = self._errors(scores, y)[weights > 0]
+        targets = self._own_targets(columns) if self._by_loss else columns
+        scores = learning.learn_rows(self.learners_, self._vocabulary, X, targets, weights)
+        counted = weights > 0
+        errors = self._errors(scores, y)[counted]
+        self._baseline = self._baseline.after(columns[counted])
         self._n_rows += len(errors)
-        if len(errors):
-            # One after the other, so that no order of summation depends on the blocks.
-            errors[0] += self._error_sum
-            self._error_sum = float(np.add.accumulate(errors)[-1])
+        self._error_sum = running_sum(self._error_sum, errors)
         if not math.isfinite(self._error_sum):
             raise ValueError(NOT_FINITE)
         self._answers = {}
         return scores
+
+    def _own_targets(self, columns: Array) -> Array:
+        """Return targets as a learner by the curvature of the loss takes them."""
+        return columns
 
     def _largest_target(self, columns: Array) -> float:
         """Return the size of the largest target: labels are 1 and -1."""
         return 1.0
 
     def _take(self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None, reset: bool) -> Array:
-        if is_dask(X):
-            # It says why not.
-            self.shard_template()
+        refuse_dask(self, X)
         if reset:
             self._check_params()
         rows, targets, given, weights = self._checked(X, y, sample_weight, reset)
         if reset or not hasattr(self, "learners_"):
-            self._start(rows.shape[1], targets.shape[1])
+            self._start(rows.shape[1], targets.shape[1], dense=not sp.issparse(rows))
         return self._learn(rows, given, targets, weights)
 
     def _checked(
@@ -189,12 +197,27 @@ class OnlineEstimator(Estimator):
         """Learn from all rows, forgetting what was learned before."""
         with self._or_as_before(), Callbacks(self).running("fit"):
             self.__dict__.pop("classes_", None)
-            self._take(X, y, sample_weight, reset=True)
-            if not self._n_rows:
+            refuse_dask(self, X)
+            self._check_params()
+            rows, targets, given, weights = self._checked(X, y, sample_weight, reset=True)
+            if not (weights > 0).any():
                 raise ValueError("all sample weights are zero, expected some rows to count")
-            for _ in range(self.n_passes - 1):
-                self._take(X, y, sample_weight, reset=False)
+            self._start(rows.shape[1], targets.shape[1], dense=not sp.issparse(rows))
+            if self._by_loss:
+                self._fit_by_loss(rows, targets, given, weights)
+            else:
+                for _ in range(self.n_passes):
+                    self._learn(rows, given, targets, weights)
         return self
+
+    def _fit_by_loss(self, X: Rows, targets: Array, y: Array, weights: Array) -> None:
+        """Learn from the rows in one pass in any order, then descend to the optimum."""
+        order = np.arange(X.shape[0])
+        if self.shuffle:
+            check_random_state(self.random_state).shuffle(order)
+        self._learn(X[order], np.asarray(y)[order], targets[order], weights[order])
+        rows = X, self._own_targets(targets), weights
+        self.learners_ = refined(self.learners_, self._vocabulary, rows, self.max_passes - 1)
 
     def _or_as_before(self) -> AbstractContextManager[None]:
         """Bring back what was learned before if the body fails, and forget new features."""
@@ -218,34 +241,31 @@ class OnlineEstimator(Estimator):
             return self._names.row(x, grow=grow)
         return row_of_known_names(x, getattr(self, "feature_names_in_", None))
 
-    def _meet(self, x: OneRow, begin: Callable[[int], None]) -> Any:
+    def _meet(self, x: OneRow, begin: Callable[[int, bool], None]) -> Any:
         """Return one row to learn from, with room for its columns; ``begin`` if it is the first."""
         first = not hasattr(self, "learners_")
         row = self._row(x, grow=True)
         if first:
             names = self.__dict__.get("_names")
             self._check_params()
-            begin(row.shape[1])
+            begin(row.shape[1], not sp.issparse(row))
             self._names = names
         elif row.shape[1] > self.n_features_in_:
-            if any(isinstance(learner, OjaNewton) for learner in self.learners_):
-                raise ValueError("method 'oja' needs all columns at the start; pass hash_size")
-            self._vocabulary.widen(row.shape[1])
+            self.learners_ = learning.widened(self.learners_, self._vocabulary, row.shape[1])
         self.n_features_in_ = row.shape[1]
         return row
 
     def _scores_of_one(self, x: OneRow) -> Array:
         """Return the raw scores of one row, at the cost of its own features."""
-        features, values = self._vocabulary.known(self._row(x, grow=False))
-        return np.array([[values @ learner.weights(features) for learner in self.learners_]])
+        row = self._row(x, grow=False)
+        return learning.scores_of_row(self.learners_, self._vocabulary, row)
 
     # Answers
 
     def _weights(self) -> list[Array]:
         """Return the weights of all numbered features, for each learner."""
-        features = np.arange(self._vocabulary.size)
         weights: list[Array] = self._once(
-            "weights", lambda: [learner.weights(features) for learner in self.learners_]
+            "weights", lambda: learning.weights_of(self.learners_, self._vocabulary)
         )
         return weights
 
@@ -281,15 +301,21 @@ class OnlineEstimator(Estimator):
     def online_error_(self) -> float:
         """Mean error of the predictions made for each row before it was learned from.
 
-        They are what `predict` would have returned then, not clipped to C.
+        They are what `predict` would have returned then, not clipped to C; with the squared loss
+        and its curvature they are shorter, as if the row had been learned from with the target 0.
         """
         return self._error_sum / max(self.n_samples_seen_, 1)
 
     @property
-    def cumulative_loss_(self) -> float:
-        """Sum of the losses of the predictions made for each row, clipped to C, over all outputs.
+    def baseline_error_(self) -> float:
+        """Mean error of the mean target before each row, or of the commonest label."""
+        return self._baseline.mean_error if self._baseline.n_rows == self._n_rows else math.nan
 
-        A learner pays for what it predicts within C, which is what `regret_bound` is about.
+    @property
+    def cumulative_loss_(self) -> float:
+        """Sum of the losses that `regret_bound` is about, over all outputs.
+
+        They are of the predictions made for each row; with gradients these are clipped to C.
         """
         sums = self._once("cumulative_loss_", lambda: [one.loss_sum for one in self.learners_])
         return float(sum(sums))
@@ -299,8 +325,6 @@ class OnlineEstimator(Estimator):
     ) -> Any:
         """Bound how much more the predictions cost than the best fixed weights would have.
 
-        The cost is `cumulative_loss_`, that of predictions clipped to C.
-
         Parameters
         ----------
         norm : float, default=1.0
@@ -309,16 +333,15 @@ class OnlineEstimator(Estimator):
             Bound of the distance between them and all weights on the way; by default it is
             computed from the lengths of both.
         within : bool, default=False
-            The theorem is about weights whose predictions are within C, with "auto" within the
-            largest target so far. By default that is certain, because ``norm`` times the length
-            of no row is more than C; otherwise the bound is ``inf``. With True you vouch that
-            the predictions of the weights you mean never leave C, and no check is made.
+            With gradients the theorem is about weights whose predictions are within C, which
+            ``norm`` times the length of no row may exceed; otherwise the bound is ``inf``. With
+            True you vouch for the weights you mean, and no check is made.
 
         Returns
         -------
         float or array of shape (n_classes,)
-            ``inf`` for the methods that have no bound, and where some weights of that length can
-            predict more than C.
+            ``inf`` where nothing is known: with the curvature of the loss only the squared loss
+            without ``normalize`` has a bound, which needs no C.
         """
         self._require_fitted()
         bounds = [
@@ -337,7 +360,6 @@ class OnlineEstimator(Estimator):
         Raises
         ------
         NotMergeableError
-            Always.
         """
         raise NotMergeableError(
             "online learners cannot be merged, because each step depends on all rows before it; "
@@ -351,22 +373,27 @@ class OnlineEstimator(Estimator):
 
     def _learned(self, state: State) -> State:
         facts: dict[str, Any] = {
-            "width": self._vocabulary.width,
-            "n_learners": len(self.learners_),
             "n_rows": self._n_rows,
             "error_sum": self._error_sum,
             "names": None if self._names is None else self._names.as_text(),
+            "by_loss": self._by_loss,
+            "baseline": json.dumps(self._baseline.as_meta()),
         }
-        state = state.with_more(facts, {"columns": self._vocabulary.columns()})
-        for k, learner in enumerate(self.learners_):
-            state = state.with_inner(f"learner{k}", learner.state())
-        return state
+        state = learning.with_learners(state, self.learners_, self._vocabulary)
+        return state.with_more(facts, {})
+
+    @classmethod
+    def _parameters_of(cls, state: State) -> dict[str, Any]:
+        # Files from before there was a choice.
+        return {"curvature": "gradient", "normalize": False} | super()._parameters_of(state)
 
     def _recall(self, state: State) -> None:
         meta: Any = state.meta
-        self._vocabulary = Vocabulary(meta["width"], constant=self.fit_intercept)
-        self._vocabulary.restore(state.arrays["columns"])
-        n_learners = range(meta["n_learners"])
-        self.learners_ = [load_learner(state.inner(f"learner{k}")) for k in n_learners]
+        constant = bool(self.fit_intercept)
+        self.learners_, self._vocabulary = learning.learners_of(state, constant=constant)
         self._n_rows, self._error_sum = meta["n_rows"], meta["error_sum"]
         self._names = None if meta["names"] is None else NamedColumns.from_text(meta["names"])
+        self._by_loss = bool(meta.get("by_loss", False))
+        self._baseline = self._new_baseline(len(self.learners_))
+        if "baseline" in meta:
+            self._baseline = ConstantBaseline.of(json.loads(meta["baseline"]))

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array, RowsLike
-from sksketch.online.reference_hessians import Hessian, Rows, make_hessian
+from sksketch.online.gradient.reference_hessians import Hessian, Rows, make_hessian
 
 NULL_RTOL = 1e-6
 

@@ -99,6 +99,19 @@ class Vocabulary:
             yield part, self._number(X, part, int(ends[part.stop] - ends[start]))
             start = part.stop
 
+    def whole_blocks(self, X: Any) -> Iterator[tuple[slice, NumberedRows]]:
+        """Give the rows with all columns, zeros included, where all have their numbers in order."""
+        n_rows, constant = X.shape[0], int(self.constant)
+        width = self.width + constant
+        step = max(1, BLOCK_ENTRIES // width)
+        for start in range(0, n_rows, step):
+            part = slice(start, min(start + step, n_rows))
+            n = part.stop - start
+            values = np.ones((n, width))
+            values[:, constant:] = X[part].toarray() if sp.issparse(X) else X[part]
+            ids = np.tile(np.arange(width, dtype=np.int32), n)
+            yield part, NumberedRows(np.arange(n + 1) * width, ids, values.ravel())
+
     def _number(self, X: Any, part: slice, n_entries: int) -> NumberedRows:
         n_rows = part.stop - part.start
         room = n_entries + self.constant * n_rows

@@ -21,6 +21,7 @@ from sksketch.cli.show import online_facts, print_json, print_model, say, warnin
 from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
 from sksketch.online.catalog import METHODS
 from sksketch.online.losses import CLASSIFICATION, REGRESSION
+from sksketch.present.findings import OnlineFindings
 from sksketch.streams import RowSource
 from sksketch.streams.files import STDIN
 
@@ -37,6 +38,17 @@ class Task(StrEnum):
 
     classify = "classify"
     regress = "regress"
+
+
+class Curvature(StrEnum):
+    """The making of the curvature."""
+
+    loss = "loss"
+    gradient = "gradient"
+
+
+# Losses by default.
+LOSSES = {Task.classify: "logistic", Task.regress: "squared"}
 
 
 @dataclass(frozen=True)
@@ -58,18 +70,30 @@ class Learner:
     ] = "rfd"
     sketch_size: Annotated[int, typer.Option(min=2, help="Directions of curvature kept.")] = 20
     loss: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{', '.join(CLASSIFICATION)}; to regress {', '.join(REGRESSION)}.",
+            help=f"{', '.join(CLASSIFICATION)}; to regress {', '.join(REGRESSION)}. By default "
+            "logistic for labels, squared for numbers.",
         ),
-    ] = "squared"
+    ] = None
+    curvature: Annotated[
+        Curvature,
+        typer.Option(help="Take the curvature from the loss, or from gradients as the paper does."),
+    ] = Curvature.loss
+    normalize: Annotated[
+        bool,
+        typer.Option(
+            "--normalize/--no-normalize",
+            help="Whether each column gets units of its own; only for --curvature loss.",
+        ),
+    ] = True
     C: Annotated[
         str | None,
         typer.Option(
             "--C",
             metavar="NUMBER",
-            help="Bound on predictions; by default 1 for labels, auto for numbers.",
+            help="With gradients, bound on predictions: by default 1 for labels, auto for numbers.",
         ),
     ] = None
     initial_ridge: Annotated[
@@ -79,7 +103,11 @@ class Learner:
         bool, typer.Option("--intercept/--no-intercept", help="Whether to learn an intercept.")
     ] = True
     passes: Annotated[
-        int, typer.Option(min=1, help="Times to read the rows; after the first they are not new.")
+        int,
+        typer.Option(
+            min=1,
+            help="Times to go through the rows, one by one; after the first they are not new.",
+        ),
     ] = 1
 
 
@@ -87,7 +115,8 @@ def online(rows: Rows, run: Run, learner: Learner, target: Target = None) -> Non
     """Learn a classifier or regression row by row, nothing to tune, and print as it goes.
 
     Each row is predicted before it is learned from. The table has the mean loss of these
-    predictions since its last line and since the start, and the last label and prediction.
+    predictions since its last line and since the start, and the last label and prediction. At the
+    end comes the error beside that of a constant: the commonest label, or the mean, so far.
     """
     keep_sources(rows, run.output)
     if STDIN in rows.sources and learner.passes > 1:
@@ -95,7 +124,7 @@ def online(rows: Rows, run: Run, learner: Learner, target: Target = None) -> Non
     source = open_source(rows, target)
     require_target(source)
     if source.n_targets > 1:
-        raise typer.BadParameter("give one --target; each needs a model of its own")
+        raise typer.BadParameter("give one --target; the table is about one")
     model = Progressive(_estimator(learner))
     classes = _labels(learner, rows, source, target) if learner.task == Task.classify else None
     printer = None
@@ -118,6 +147,8 @@ def online(rows: Rows, run: Run, learner: Learner, target: Target = None) -> Non
         print_json(online_facts(saved, run.output) | {"table": as_records(model.table())})
     elif not run.quiet:
         print_model(saved, run.output, as_json=False)
+    if (warning := OnlineFindings(fitted).warning) is not None:
+        say(run, f"sksketch: warning: {warning}")
 
 
 def _estimator(learner: Learner) -> Any:
@@ -129,7 +160,9 @@ def _estimator(learner: Learner) -> Any:
     return kinds[learner.task](
         learner.method,
         sketch_size=learner.sketch_size,
-        loss=learner.loss,
+        loss=learner.loss or LOSSES[learner.task],
+        curvature=str(learner.curvature),
+        normalize=learner.normalize,
         initial_ridge=_number("--initial-ridge", learner.initial_ridge),
         fit_intercept=learner.intercept,
         **options,

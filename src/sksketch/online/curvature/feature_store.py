@@ -22,7 +22,6 @@ SAVED = (
     "cached",
     "pend_start",
     "pend_slot",
-    "pend_value",
     "maps",
 )
 
@@ -49,7 +48,7 @@ class FeatureStore:
         self.cache, self.cache_pending = _empty(FEWEST_CACHED, D), _empty(FEWEST_CACHED, Dp)
         self.cached = np.empty(FEWEST_CACHED, np.int32)
         self.pend_start = np.zeros(n_pending + 1, np.int64)
-        self.pend_slot, self.pend_value = np.empty(0, np.int32), np.empty(0)
+        self.pend_slot = np.empty(0, np.int32)
         self.maps = _empty(n_nodes * D, D).reshape(n_nodes, D, D)
 
     def make_room(self, n_known: int, longest: int) -> None:
@@ -58,7 +57,6 @@ class FeatureStore:
         self.place = grown(self.place, n_known, -1)
         most = self.pend_start.max() + self.n_pending * longest
         self.pend_slot = grown(self.pend_slot, most)
-        self.pend_value = grown(self.pend_value, len(self.pend_slot))
 
     def enlarge_cache(self, n_more: int) -> None:
         """Make room for more features in the cache, at least twice as many as before."""
@@ -74,8 +72,8 @@ class FeatureStore:
 
     @property
     def pending(self) -> Pending:
-        """The pending rows."""
-        return Pending(self.pend_start, self.pend_slot, self.pend_value)
+        """The pending rows, whose values are in the cache."""
+        return Pending(self.pend_start, self.pend_slot, np.empty(0))
 
     @property
     def table(self) -> Maps:
@@ -96,7 +94,6 @@ class FeatureStore:
             "cache_pending": n_cached,
             "cached": n_cached,
             "pend_slot": n_pending,
-            "pend_value": n_pending,
         }
         found = {name: getattr(self, name)[: lengths.get(name)].copy() for name in SAVED[:-1]}
         live = live_nodes(int(counters[layout.NOW]), self.versions)
@@ -110,12 +107,9 @@ class FeatureStore:
         state.array("place", n_known, 2)
         state.array("cache_pending", n_cached, Dp)
         state.array("cached", n_cached)
-        state.array("pend_value", n_pending)
         state.array("pend_start", self.n_pending + 1)
         self.make_room(n_known, 0)
-        self.pend_slot, self.pend_value = (
-            grown(a, n_pending) for a in (self.pend_slot, self.pend_value)
-        )
+        self.pend_slot = grown(self.pend_slot, n_pending)
         if n_cached > len(self.cache):
             self.enlarge_cache(n_cached)
         for name in SAVED[:-1]:

@@ -1,17 +1,20 @@
-"""What the exact and the sketched learner have in common."""
+"""Base of the exact and the sketched learner by the curvature of the loss."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.online.curvature.kernels import layout
-from sksketch.online.curvature.kernels.exact import Task
+from sksketch.online.curvature.kernels.records import Task
 from sksketch.online.curvature.problem import Problem
-from sksketch.online.learner import NOT_FINITE, OnlineLearner, rounded_up
+from sksketch.online.learner import LARGEST, NOT_FINITE, OnlineLearner, rounded_up
+from sksketch.online.vocabulary import Vocabulary
 
 # Of the weights to compare with, and of |w| on the way: what sums of many terms may have lost.
 SLACK = 1e-9
@@ -46,10 +49,37 @@ class CurvatureLearner(OnlineLearner):
             self._level = targets[np.flatnonzero(weights)[0]].copy()
         return targets - self._level
 
+    def _forget_regret(self) -> None:
+        """Give up the bound: weights that jump are paid for by no identity."""
+        self._sums[layout.STEPS] = math.inf
+
     def _require_finite(self, scores: Array, *more: Array) -> None:
-        arrays = (scores, self._sums, *more)
-        if not all(math.isfinite(float(a.sum())) for a in arrays):
+        # The bound of the regret may be infinite.
+        arrays = (scores, self._sums[: layout.STEPS], *more)
+        largest = max(float(np.abs(a).max(initial=0.0)) for a in arrays)
+        if not largest <= LARGEST:
             raise ValueError(NOT_FINITE)
+        self.strained = largest > self._comfortable
+
+    @abstractmethod
+    def learn_rows(self, X: Any, vocabulary: Vocabulary, targets: Array, weights: Array) -> Array:
+        """Learn from rows; return the scores of each before it was learned from."""
+
+    @abstractmethod
+    def widened(self, width: int, vocabulary: Vocabulary) -> CurvatureLearner:
+        """Return the learner for rows of that many columns."""
+
+    @abstractmethod
+    def with_outputs(self, n_outputs: int, n_known: int) -> CurvatureLearner:
+        """Return a learner that continues with more labels."""
+
+    @abstractmethod
+    def with_weights(self, W: Array) -> CurvatureLearner:
+        """Return a learner that continues from other weights, in the units of the features."""
+
+    @abstractmethod
+    def curvature(self, n_known: int) -> tuple[Array, float]:
+        """Return B, a row for each direction and a column for each feature, and alpha."""
 
     @abstractmethod
     def own_weights(self, features: Array) -> tuple[Array, Array]:
@@ -67,6 +97,35 @@ class CurvatureLearner(OnlineLearner):
         if self.problem.constant:
             found[0] += self._level - units[1:, layout.CENTER] @ found[1:]
         return found
+
+    # Whether every row has every column, zeros included.
+    takes_all_columns: bool = True
+
+    def score(self, row: Any, vocabulary: Vocabulary) -> Array:
+        """Return the scores of one row."""
+        if self.takes_all_columns:
+            constant = int(self.problem.constant)
+            features, values = np.arange(vocabulary.size), np.zeros(vocabulary.size)
+            values[:constant] = 1.0
+            dense = (row.toarray() if sp.issparse(row) else row)[0]
+            values[constant : constant + len(dense)] = dense
+        else:
+            features, values = vocabulary.known(row)
+        W, units = self.own_weights(features)
+        scale = units[:, layout.SCALE]
+        known = scale > 0.0
+        own = (values[known] - units[known, layout.CENTER]) / scale[known]
+        return np.asarray(own @ W[known] + self._level)
+
+    @property
+    def level(self) -> Array:
+        """Target that counts as zero, for each output."""
+        return self._level
+
+    @property
+    def mean_residual(self) -> float:
+        """Mean absolute residual so far, for the absolute loss."""
+        return float(self._sums[layout.RESIDUAL] / max(self._sums[layout.WEIGHT], 1e-300))
 
     @property
     def ridge(self) -> float:

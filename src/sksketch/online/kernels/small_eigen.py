@@ -71,7 +71,8 @@ def _tridiagonalize(A: Array, V: Array, diagonal: Array, work: Array) -> None:
             v[i] = A[i, k] if i > k else 0.0
             length += v[i] * v[i]
         length = math.sqrt(length)
-        if length == 0.0:
+        # Beside a largest entry of one this is nothing, and fourth powers of it would vanish.
+        if length < 1e-70:
             off[k], scale[k] = 0.0, 0.0
             continue
         first = v[k + 1]
@@ -147,7 +148,7 @@ def _diagonalize(V: Array, diagonal: Array, off: Array) -> None:
             last = first
             while last < n - 1:
                 size = abs(diagonal[last]) + abs(diagonal[last + 1])
-                if abs(off[last]) <= _EPSILON * size or abs(off[last]) < 1e-300:
+                if abs(off[last]) <= _EPSILON * size or abs(off[last]) < 1e-140:
                     break
                 last += 1
             if last == first:

@@ -13,13 +13,11 @@ import numpy.typing as npt
 from sksketch._typing import Array
 from sksketch.decomposition import StreamingPCA, StreamingSVD
 from sksketch.models.base import Estimator
-from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
+from sksketch.present.findings.progressive import ONLINE, largest_columns
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.ridge.exact import RidgeReader
 from sksketch.run.loading import ESTIMATORS
 from sksketch.sketches import Centered, Certificate, Regression, Sketch
-
-ONLINE: tuple[Any, ...] = (OnlineNewtonClassifier, OnlineNewtonRegressor)
 
 # A path goes this many factors of ten to both sides of the penalty, in PATH_STEPS steps.
 PATH_DECADES = 3
@@ -240,68 +238,3 @@ class Findings:
                 f"{type(self.model).__name__}, which has no coefficients"
             )
         return self.model
-
-
-class OnlineFindings:
-    """The results of an online learner with at least one row seen.
-
-    Parameters
-    ----------
-    model : OnlineNewtonClassifier or OnlineNewtonRegressor
-    names : sequence of str, optional
-        Names of the columns; by default their numbers.
-    """
-
-    def __init__(self, model: Estimator, names: Sequence[str] | None = None) -> None:
-        self.model = model
-        self._names = getattr(model, "feature_names_in_", None) if names is None else names
-        self.coefficients: Array = np.atleast_2d(model.coef_)
-        self.intercepts: Array = np.atleast_1d(model.intercept_)
-
-    @property
-    def error(self) -> float | None:
-        """Fraction of rows whose label was predicted wrongly; None for numbers."""
-        is_classifier = isinstance(self.model, OnlineNewtonClassifier)
-        return float(self.model.online_error_) if is_classifier else None
-
-    @property
-    def mean_loss(self) -> float:
-        """Mean loss of the predictions made before each row was learned from."""
-        return float(self.model.cumulative_loss_) / max(int(self.model.n_samples_seen_), 1)
-
-    @property
-    def ridges(self) -> list[float]:
-        """Curvature in all directions at the end, of each learner."""
-        return [float(learner.ridge) for learner in self.model.learners_]
-
-    @property
-    def n_coefficients(self) -> int:
-        """Coefficients that are not zero."""
-        return int(np.count_nonzero(self.coefficients))
-
-    @property
-    def outcomes(self) -> list[str]:
-        """The class, or the target, that each row of coefficients is for."""
-        if not isinstance(self.model, OnlineNewtonClassifier):
-            return ["target"]
-        labels = self.model.classes_.tolist()
-        classes = [f"{label:g}" if isinstance(label, float) else str(label) for label in labels]
-        return classes if len(classes) == len(self.coefficients) else classes[-1:]
-
-    def largest(self, outcome: int, n: int) -> list[tuple[str, float]]:
-        """Return names and values of the largest coefficients, whatever their sign."""
-        values = self.coefficients[outcome]
-        columns = [i for i in largest_columns(values, n) if values[i]]
-        names = self._names
-        return [
-            (f"column {i}" if names is None else str(names[i]), float(values[i])) for i in columns
-        ]
-
-
-def largest_columns(values: Array, n: int) -> list[int]:
-    """Return the numbers of the columns with the largest values, whatever their sign.
-
-    >>> largest_columns(np.array([1.0, -3.0, 2.0]), 2)
-    [1, 2]
-    """
-    return [int(i) for i in np.argsort(-np.abs(values), kind="stable")[:n]]

@@ -12,17 +12,21 @@ MOST_OUTCOMES = 6
 
 def figures(found: OnlineFindings) -> list[tuple[str, str]]:
     """Return the figures at the top of the page."""
-    loss = ("Mean loss", number(found.mean_loss))
-    error = [] if found.error is None else [("Online error", percent(found.error))]
-    return [*error, loss]
+    show = percent if found.classifies else number
+    constant = [] if found.baseline is None else [("Error of a constant", show(found.baseline))]
+    return [
+        ("Online error", show(found.error)),
+        *constant,
+        ("Mean loss", number(found.mean_loss)),
+    ]
 
 
 def predictions(found: OnlineFindings) -> str:
     """Return in words how well the rows were predicted before they were learned from."""
     n_rows = plural(int(found.model.n_samples_seen_), "row")
-    lead = f"The mean loss of {n_rows}, each predicted before it was learned from, is "
-    lead += f"{number(found.mean_loss, 4)}."
-    if found.error is not None:
+    lead = f"The mean squared error of {n_rows}, each predicted before it was learned from, is "
+    lead += f"{number(found.error, 4)}."
+    if found.classifies:
         lead = (
             f"{percent(found.error)} of {n_rows} were given a wrong label, each before it was "
             "learned from."
@@ -33,8 +37,20 @@ def predictions(found: OnlineFindings) -> str:
         f"{number(found.mean_loss, 4)}, ridge {interval(ends)}. In further passes over the "
         "same rows they are no longer new, and these figures flatter."
     )
-    box = html.card(html.paragraph(lead, "lead"), html.paragraph(text), kind="certificate")
+    parts = [html.paragraph(lead + _constant(found), "lead"), html.paragraph(text)]
+    if found.warning is not None:
+        parts.append(html.paragraph(f"Warning: {found.warning}."))
+    box = html.card(*parts, kind="certificate")
     return html.section("predictions", "How it predicted", box)
+
+
+def _constant(found: OnlineFindings) -> str:
+    """Return the sentence about the constant, where its error was counted."""
+    if found.baseline is None:
+        return ""
+    if found.classifies:
+        return f" The commonest label so far would have been wrong for {percent(found.baseline)}."
+    return f" That of the mean so far is {number(found.baseline, 4)}."
 
 
 def coefficients(found: OnlineFindings) -> str:
@@ -42,15 +58,17 @@ def coefficients(found: OnlineFindings) -> str:
     boxes = []
     for i, outcome in enumerate(found.outcomes[:MOST_OUTCOMES]):
         title = "Largest coefficients"
-        if found.error is not None:
+        if found.classifies:
             title = f"Largest coefficients for class {outcome}"
+        elif len(found.outcomes) > 1:
+            title = f"Largest coefficients for {outcome}"
         note = f"Intercept {number(float(found.intercepts[i]), 4)}."
         entries = found.largest(i, MOST_COEFFICIENTS)
         bars = html.bars(entries, "Coefficient", title) if entries else ""
         boxes.append(html.card(f"<h3>{html.name(title)}</h3>", html.paragraph(note, "note"), bars))
     notes = f"{plural(found.n_coefficients, 'coefficient')} in all are not zero."
     if len(found.outcomes) > MOST_OUTCOMES:
-        notes += f" The first {MOST_OUTCOMES} of {len(found.outcomes):,} classes are shown."
+        notes += f" The first {MOST_OUTCOMES} of {len(found.outcomes):,} outcomes are shown."
     return html.section(
         "coefficients", "Coefficients", html.grid(boxes), html.paragraph(notes, "note")
     )

@@ -11,9 +11,16 @@ from types import SimpleNamespace
 def curvature_kernels() -> SimpleNamespace:
     """Return the loops by name; the compiler is loaded at the first call."""
     from sksketch.arrays.kernels.jit import is_kept
-    from sksketch.online.curvature.kernels import centers, exact, reading, sketched, steps
+    from sksketch.online.curvature.kernels import (
+        centers,
+        exact_rows,
+        reading,
+        sketched_rows,
+        steps,
+        units,
+    )
 
-    if sys.stderr.isatty() and not is_kept(sketched.learn_sketched):
+    if sys.stderr.isatty() and not is_kept(sketched_rows.learn_sketched):
         sys.stderr.write("compiling the online learners, once: some seconds\n")
-    modules = (steps, exact, sketched, centers, reading)
+    modules = (steps, units, exact_rows, sketched_rows, centers, reading)
     return SimpleNamespace(**{name: part for m in modules for name, part in vars(m).items()})

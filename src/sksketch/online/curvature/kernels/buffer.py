@@ -8,13 +8,11 @@ as ridge of that column, so that the diagonal of H stays that of all rows so far
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
-from sksketch.online.curvature.kernels.exact import Task
 from sksketch.online.curvature.kernels.layout import (
     ALPHA,
     BASE_SCALE,
@@ -26,21 +24,13 @@ from sksketch.online.curvature.kernels.layout import (
     SHRINKAGE,
     USED,
 )
+from sksketch.online.curvature.kernels.records import Sketch, Task
 from sksketch.online.curvature.kernels.units import scale_of
 from sksketch.online.kernels.layout import OWN_EIGEN_ROWS
 from sksketch.online.kernels.records import Features, Maps, Pending, ShrinkRule
 from sksketch.online.kernels.shrink_maps import flush, pair_times_map, push_map
 from sksketch.online.kernels.simd import add4, load4, store4
 from sksketch.online.kernels.small_eigen import eigen_inplace
-
-
-class Sketch(NamedTuple):
-    """K = BB' and the factor L of K + alpha I, lower triangles; W = Wbar + B'beta, and BW."""
-
-    K: Array
-    L: Array
-    beta: Array
-    reached: Array
 
 
 @jit
@@ -58,6 +48,20 @@ def factor_inplace(L: Array, K: Array, k: int, alpha: float) -> None:
 
 
 @jit
+def downdate_inplace(L: Array, x: Array, k: int) -> None:
+    """Make L the factor of LL' - x x', which is positive definite; ``x`` is used up."""
+    for j in range(k):
+        if x[j] == 0.0:
+            continue
+        s = x[j] / L[j, j]
+        c = math.sqrt(max(1.0 - s * s, 1e-30))
+        L[j, j] *= c
+        for i in range(j + 1, k):
+            L[i, j] = (L[i, j] - s * x[i]) / c
+            x[i] = c * x[i] - s * L[i, j]
+
+
+@jit
 def note_losses(features: Features, units: Array, start: int, stop: int, ell: int) -> None:
     """Add to each feature of these slots what the shrinks it missed have taken from it."""
     R, C, place = features.rows, features.cache, features.place
@@ -65,9 +69,7 @@ def note_losses(features: Features, units: Array, start: int, stop: int, ell: in
         feature = features.cached[slot]
         if place[feature, 0] < 0:
             continue
-        lost = 0.0
-        for r in range(ell):
-            lost += R[feature, r] * R[feature, r] - C[slot, r] * C[slot, r]
+        lost = _squares(R, feature, ell) - _squares(C, slot, ell)
         scale = units[feature, SCALE]
         units[feature, LOST] += max(lost, 0.0) * scale * scale
 
@@ -91,10 +93,19 @@ def flush_noting_losses(
 
 @jit
 def _squares(A: Array, i: int, n: int) -> float:
-    total = 0.0
-    for r in range(n):
-        total += A[i, r] * A[i, r]
-    return total
+    """Return the sum of squares of the first ``n`` numbers of a row, as four sums side by side."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    r = 0
+    while r + 4 <= n:
+        a += A[i, r] * A[i, r]
+        b += A[i, r + 1] * A[i, r + 1]
+        c += A[i, r + 2] * A[i, r + 2]
+        d += A[i, r + 3] * A[i, r + 3]
+        r += 4
+    while r < n:
+        a += A[i, r] * A[i, r]
+        r += 1
+    return (a + b) + (c + d)
 
 
 @jit
@@ -120,8 +131,8 @@ def shrink(
     compensates = rule.raises_ridge and task.normalizes
     if rule.raises_ridge and not task.normalizes:
         sums[ALPHA] += 0.5 * cut
-    before = np.empty(n_cached)
-    for slot in range(n_cached):
+    before = np.empty(n_cached if compensates else 0)
+    for slot in range(len(before)):
         before[slot] = _squares(C, slot, ell) + _squares(features.pending, slot, N - ell)
     T_map = np.zeros((D, D))
     T_map[:ell] = W[:ell]
@@ -131,7 +142,8 @@ def shrink(
         pair_times_map(C, slot, min(slot + 1, n_cached - 1), T_map, 0, spare)
     for row in range(ell, N):
         for p in range(pending.start[row - ell], pending.start[row - ell + 1]):
-            slot, value = pending.slot[p], pending.value[p]
+            slot = pending.slot[p]
+            value = features.pending[slot, row - ell]
             for j in range(0, D, 4):
                 store4(C, slot, j, add4(load4(C, slot, j), value, load4(W, row, j)))
     mixed = np.zeros((ell, n_outputs))
@@ -169,26 +181,33 @@ def _refresh_units(
 ) -> bool:
     """Note what the features of the cache have lost, and scale them; return whether K changed."""
     C, changed = features.cache, False
+    D, per_alpha = C.shape[1], 1.0 / alpha
+    more = np.zeros((D, D))
     for slot in range(len(before)):
         unit = units[features.cached[slot]]
         scale = unit[SCALE]
         if scale == 0.0:
             continue
-        unit[LOST] += max(before[slot] - _squares(C, slot, ell), 0.0) * scale * scale
-        new = scale_of(unit[BASE_SCALE], unit[LOST], alpha)
-        if new == scale:
+        square = scale * scale
+        unit[LOST] += max(before[slot] - _squares(C, slot, ell), 0.0) * square
+        held = unit[BASE_SCALE] * unit[BASE_SCALE] + unit[LOST] * per_alpha
+        if held <= square and 2.0 * held > square:
+            # The power of two above is still the same.
             continue
+        new = scale_of(unit[BASE_SCALE], unit[LOST], alpha)
         changed, ratio = True, scale / new
         unit[SCALE] = new
         for i in range(ell):
             f = (ratio * ratio - 1.0) * C[slot, i]
-            if f != 0.0:
-                for j in range(i + 1):
-                    K[i, j] += f * C[slot, j]
+            for j in range(0, i + 1, 4):
+                store4(more, i, j, add4(load4(more, i, j), f, load4(C, slot, j)))
         for r in range(ell):
             C[slot, r] *= ratio
-        for c in range(ell, C.shape[1]):
+        for c in range(ell, D):
             C[slot, c] /= ratio
+    for i in range(ell):
+        for j in range(i + 1):
+            K[i, j] += more[i, j]
     return changed
 
 
@@ -225,4 +244,4 @@ def _mixing(K: Array, beta: Array, rule: ShrinkRule, values: Array, W: Array) ->
     for j in range(N):
         for c in range(beta.shape[1]):
             W[j, ell + c] = beta[j, c]
-    return cut
+    return float(cut)

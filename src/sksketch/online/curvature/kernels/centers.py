@@ -8,8 +8,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
-from sksketch.online.curvature.kernels.buffer import Sketch, factor_inplace
-from sksketch.online.curvature.kernels.exact import Task
+from sksketch.online.curvature.kernels.buffer import factor_inplace
 from sksketch.online.curvature.kernels.layout import (
     ALPHA,
     BASE_SCALE,
@@ -24,6 +23,7 @@ from sksketch.online.curvature.kernels.layout import (
     SUM,
     USED,
 )
+from sksketch.online.curvature.kernels.records import Sketch, Task
 from sksketch.online.curvature.kernels.units import deviation, power_below, scale_of
 from sksketch.online.kernels.lazy_shrink import solve_inplace
 from sksketch.online.kernels.records import Features, Pending
@@ -39,7 +39,7 @@ def recenter_sketch(
     task: Task,
     ell: int,
 ) -> None:
-    """Move the centers to the means so far, and the scales to the standard deviations.
+    """Move the centers to the means, and the scales to the standard deviations, of recent rows.
 
     Both are changes of coordinates for the rows of B and the weights; a scale changes the ridge
     as well, which pulls the weights.
@@ -48,11 +48,14 @@ def recenter_sketch(
     alpha, n_outputs = sums[ALPHA], sketch.beta.shape[1]
     B, W = _read_all(features, sketch.beta, k, ell, counters[CACHED] > 0)
     forces = np.zeros((p, n_outputs))
+    # Those since the last time, half of all: no outlier is remembered for long.
+    n_rows = counters[COUNTED] // 2 if counters[COUNTED] > 4 else counters[COUNTED]
     for j in range(int(task.constant), p):
         unit = units[j]
         if unit[SCALE] == 0.0:
             continue
-        mean, spread = deviation(unit[SUM], unit[SQUARES], counters[COUNTED])
+        mean, spread = deviation(unit[SUM], unit[SQUARES], n_rows)
+        unit[SUM] = unit[SQUARES] = 0.0
         if task.constant:
             shift = (unit[ORIGIN] + mean) - unit[CENTER]
             f = shift / unit[SCALE] * units[0, SCALE]
@@ -101,9 +104,7 @@ def _read_all(
 
 
 @jit
-def _pull_back(
-    B: Array, W: Array, forces: Array, sketch: Sketch, k: int, alpha: float
-) -> None:
+def _pull_back(B: Array, W: Array, forces: Array, sketch: Sketch, k: int, alpha: float) -> None:
     """Measure K anew, move W by -alpha H^-1 times the forces, and fold beta into W."""
     K, L, p, n_outputs = sketch.K, sketch.L, len(B), W.shape[1]
     for i in range(k):
@@ -153,6 +154,5 @@ def _write_all(
         for j in range(p):
             if B[j, r] != 0.0:
                 pending.slot[at] = features.place[j, 1]
-                pending.value[at] = B[j, r]
                 at += 1
         pending.start[r - ell + 1] = at

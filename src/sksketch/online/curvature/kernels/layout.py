@@ -20,3 +20,5 @@ ALPHA, RIDGE, SHRINKAGE, LOSS, WEIGHT, RESIDUAL, STEPS, NORM2, DRIFT = range(9)
 N_SUMS = DRIFT + 3
 # A value this many scales from the center gives its column a larger scale.
 REACH = 4.0
+# It grows by no more than this at a time, after the first rows of all: an outlier is no new unit.
+MOST_RISE, FIRST_ROWS = 2.0, 32

@@ -1,4 +1,4 @@
-"""What a sketched learner has learned: weights of features, and all of them up to date."""
+"""Reading a sketched learner: weights of features, and all of them up to date."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _lead_to_now(lead: Array, version: int, now: int, beta: Array, ell: int, map
     (D, n_outputs), nodes = lead.shape, np.empty(64, np.int64)
     for j in range(D):
         for c in range(n_outputs):
-            lead[j, c] = beta[j, c] if j < ell else float(j == ell + c)
+            lead[j, c] = beta[j, c] if j < ell else (1.0 if j == ell + c else 0.0)
     n_nodes, level = 0, 0
     while True:
         node = node_of(version, now, maps.versions, level)
@@ -85,7 +85,10 @@ def load_all(
     ids, nothing = np.arange(n).astype(np.int32), np.empty(0)
     indptr = np.array([0, n], np.int64)
     batch = Batch(indptr, ids, nothing, nothing, nothing, nothing)
-    order, bins = np.empty((2, len(features.cache)), np.int32), np.empty(maps.versions + 4, np.int64)
+    order, bins = (
+        np.empty((2, len(features.cache)), np.int32),
+        np.empty(maps.versions + 4, np.int64),
+    )
     spare, before = np.empty((2, features.cache.shape[1])), counters[CACHED]
     slots = np.empty(n, np.int32)
     load_rows(batch, slots, (0, 1), features, maps, counters, (order, bins, spare))

@@ -43,7 +43,7 @@ def loss_of(kind: int, knee: float, z: Array, y: Array) -> float:
             right += z[c] * y[c]
         for c in range(len(z)):
             total += math.exp(z[c] - top)
-        return top + math.log(total) - right
+        return float(top + math.log(total) - right)
     for c in range(len(z)):
         gap, margin = abs(z[c] - y[c]), z[c] * y[c]
         if kind == SQUARED:
@@ -100,31 +100,32 @@ def _slope_and_weight(kind: int, knee: float, z: float, y: float) -> tuple[float
 
 @jit
 def _pull_logistic(z: Array, y: Array, weight: float, q: float, slopes: Array) -> float:
-    """Do it for the logistic loss: t = 1/(1 + exp(m + Q t)) is the slope where the step ends."""
+    """Do it for the logistic loss, whose margin m grows by d = Q/(1 + exp(m + d)).
+
+    In u = log d the equation u + log(1 + exp(m + d)) = log Q is convex, and Newton's method comes
+    down to its solution from any point above.
+    """
     margin, Q = y[0] * z[0], weight * q
     before = 1.0 / (1.0 + math.exp(min(margin, 700.0)))
-    low, high = 0.0, before
-    t = before / (1.0 + Q * before * (1.0 - before))
-    for _ in range(60):
-        e = 1.0 / (1.0 + math.exp(min(margin + Q * t, 700.0)))
-        if t > e:
-            high = t
-        else:
-            low = t
-        new = t - (t - e) / (1.0 + Q * e * (1.0 - e))
-        if not low < new < high:
-            new = 0.5 * (low + high)
-        done = abs(new - t) <= 4e-16 * t
-        t = new
-        if done:
+    d = min(Q * before, max(1.0, math.log1p(Q) - margin))
+    if not d > 0.0:
+        slopes[0] = -y[0] * weight * before
+        return weight * before * (1.0 - before)
+    u, goal = math.log(d), math.log(Q)
+    for _ in range(40):
+        m = margin + d
+        tail = math.exp(-abs(m))
+        rest = 1.0 / (1.0 + tail) if m > 0.0 else tail / (1.0 + tail)
+        step = (u + max(m, 0.0) + math.log1p(tail) - goal) / (1.0 + d * rest)
+        u -= step
+        d = math.exp(u)
+        if abs(step) <= 1e-15:
             break
-    slopes[0] = -y[0] * weight * t
-    moved = Q * t
-    if moved < 1.0:
-        # (before - t)/(Q t) without a difference of close numbers.
-        rate = math.expm1(moved) / Q if Q > 0.0 else t
-        return weight * (1.0 - before) * rate
-    return weight * (before - t) / moved
+    slopes[0] = -y[0] * d / q
+    if d < 1.0:
+        # (before - after)/d without a difference of close numbers.
+        return weight * (1.0 - before) * math.expm1(d) / Q
+    return float(weight * (before - d / Q) / d)
 
 
 @jit
@@ -138,7 +139,7 @@ def _probabilities(z: Array, p: Array) -> float:
         total += p[c]
     for c in range(len(z)):
         p[c] /= total
-    return top + math.log(total)
+    return float(top + math.log(total))
 
 
 @jit
@@ -178,13 +179,14 @@ def _pull_softmax(z: Array, y: Array, weight: float, q: float, slopes: Array) ->
                 for c in range(n):
                     trial[c] = new[c] - length * step[c]
                 found = _cost(trial, z, y, Q, spare)
-                if found <= cost - 1e-4 * length * gain:
+                # So close to the end that the cost no longer shows it, Newton steps are right.
+                if found <= cost - 1e-4 * length * gain or gain <= 1e-10 * (1.0 + abs(cost)):
                     break
                 length *= 0.5
-            if not found < cost:
-                break
             new[:] = trial
             cost = found
+            if gain <= 1e-24:
+                break
     _probabilities(new, p)
     turned, size = 0.0, 0.0
     for c in range(n):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from sksketch.arrays.kernels.jit import jit
+from sksketch.online.curvature.kernels.layout import FIRST_ROWS, MOST_RISE, REACH
 
 
 @jit
@@ -26,6 +27,17 @@ def power_above(value: float) -> float:
     """
     below = power_below(value)
     return below if below == value else 2.0 * below
+
+
+@jit
+def raised(base: float, size: float, n_rows: int) -> float:
+    """Return the scale of a column for a value that far out, after that many rows.
+
+    >>> raised(1.0, 1000.0, 1), raised(1.0, 1000.0, 1000)
+    (256.0, 2.0)
+    """
+    wanted = power_above(size / REACH)
+    return wanted if n_rows < FIRST_ROWS else min(wanted, MOST_RISE * base)
 
 
 @jit

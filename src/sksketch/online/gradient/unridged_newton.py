@@ -9,10 +9,10 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.threads import one_blas_thread
+from sksketch.online.gradient.newton import SketchedNewton
 from sksketch.online.kernels import layout
 from sksketch.online.learner import LARGEST, NOT_FINITE, RowLearner, loss_meta, loss_of
 from sksketch.online.losses import Loss
-from sksketch.online.newton import SketchedNewton
 from sksketch.online.vocabulary import NumberedRows
 from sksketch.state.persistence import State
 

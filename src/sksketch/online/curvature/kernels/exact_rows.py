@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,28 +25,9 @@ from sksketch.online.curvature.kernels.layout import (
     WEIGHT,
     T,
 )
+from sksketch.online.curvature.kernels.records import Exact, Task
 from sksketch.online.curvature.kernels.steps import loss_of, pull
-from sksketch.online.curvature.kernels.units import deviation, power_above, power_below
-
-
-class Exact(NamedTuple):
-    """Weights and curvature in the units of the columns; the constant, if any, comes first."""
-
-    # (p, outputs), (p, p) and its upper factor with the ridge.
-    W: Array
-    G: Array
-    U: Array
-    # (p, N_CENTERED_UNITS)
-    units: Array
-
-
-class Task(NamedTuple):
-    """The loss, its knee, and what is done to the columns."""
-
-    kind: int
-    knee: float
-    constant: bool
-    normalizes: bool
+from sksketch.online.curvature.kernels.units import deviation, power_below, raised
 
 
 @jit
@@ -143,13 +123,13 @@ def _apply_forces(state: Exact, forces: Array, alpha: float) -> None:
 
 
 @jit
-def _meet_values(state: Exact, x: Array, task: Task, alpha: float, first: bool) -> None:
+def _meet_values(state: Exact, x: Array, task: Task, alpha: float, n_rows: int) -> None:
     """Give columns their first scale or, where a value is far out, a larger one."""
     units, changed = state.units, False
     forces = np.zeros((0, 0))
     for j in range(int(task.constant), len(units)):
         value = x[j - task.constant]
-        if first and task.constant:
+        if n_rows == 0 and task.constant:
             units[j, CENTER] = value
             units[j, ORIGIN] = value
         size = abs(value - units[j, CENTER])
@@ -160,20 +140,25 @@ def _meet_values(state: Exact, x: Array, task: Task, alpha: float, first: bool) 
         elif size > REACH * units[j, BASE_SCALE]:
             if not changed:
                 changed, forces = True, np.zeros(state.W.shape)
-            _scale_column(state, j, power_above(size / REACH), alpha, forces)
+            base = raised(units[j, BASE_SCALE], size, n_rows)
+            _scale_column(state, j, base, alpha, forces)
     if changed:
         _apply_forces(state, forces, alpha)
 
 
 @jit
 def recenter(state: Exact, task: Task, alpha: float, n_rows: int) -> None:
-    """Move the centers to the means so far, and the scales to the standard deviations."""
+    """Move the centers to the means, and the scales to the standard deviations, of recent rows.
+
+    Those are the rows since the last time, half of all: no outlier is remembered for long.
+    """
     W, G, units = state.W, state.G, state.units
     forces = np.zeros(W.shape)
     for j in range(int(task.constant), len(units)):
         if units[j, SCALE] == 0.0:
             continue
         mean, spread = deviation(units[j, SUM], units[j, SQUARES], n_rows)
+        units[j, SUM] = units[j, SQUARES] = 0.0
         if task.constant:
             shift = (units[j, ORIGIN] + mean) - units[j, CENTER]
             f = shift / units[j, SCALE] * units[0, SCALE]
@@ -209,7 +194,7 @@ def learn_exact(
     for i in range(len(X)):
         weight, alpha = weights[i], sums[ALPHA]
         if task.normalizes and weight > 0.0:
-            _meet_values(state, X[i], task, alpha, counters[T] == 0)
+            _meet_values(state, X[i], task, alpha, counters[T])
         for j in range(p):
             value = X[i, j - lead] if j >= lead else 1.0
             x[j] = (value - units[j, CENTER]) / units[j, SCALE] if units[j, SCALE] > 0.0 else 0.0
@@ -235,8 +220,8 @@ def learn_exact(
                 gap = X[i, j - lead] - units[j, ORIGIN]
                 units[j, SUM] += gap
                 units[j, SQUARES] += gap * gap
-            if t > 1 and t & (t - 1) == 0:
-                recenter(state, task, alpha, t)
+            if t > 2 and t & (t - 1) == 0:
+                recenter(state, task, alpha, t // 2 if t > 4 else t)
 
 
 @jit

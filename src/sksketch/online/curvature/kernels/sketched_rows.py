@@ -8,20 +8,18 @@ date when a row has them, as in `online.kernels.lazy_shrink`: the row of feature
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
 from sksketch.online.curvature.kernels.buffer import (
-    Sketch,
-    factor_inplace,
+    downdate_inplace,
     flush_noting_losses,
     note_losses,
     shrink,
 )
-from sksketch.online.curvature.kernels.exact import Task, meet
+from sksketch.online.curvature.kernels.exact_rows import meet
 from sksketch.online.curvature.kernels.layout import (
     ALPHA,
     BASE_SCALE,
@@ -29,6 +27,7 @@ from sksketch.online.curvature.kernels.layout import (
     CENTER,
     COUNTED,
     DRIFT,
+    FIRST_ROWS,
     KEPT,
     LOST,
     NORM2,
@@ -41,17 +40,11 @@ from sksketch.online.curvature.kernels.layout import (
     USED,
     T,
 )
-from sksketch.online.curvature.kernels.units import power_above, power_below, scale_of
+from sksketch.online.curvature.kernels.records import Sketch, Task, Totals
+from sksketch.online.curvature.kernels.units import power_below, raised, scale_of
 from sksketch.online.kernels.feature_cache import load_rows, project_rows
 from sksketch.online.kernels.lazy_shrink import solve_inplace
 from sksketch.online.kernels.records import Batch, Features, Maps, Pending, ShrinkRule
-
-
-class Totals(NamedTuple):
-    """Numbers of the whole stream, at the places that `layout` names."""
-
-    counters: Array
-    sums: Array
 
 
 @jit
@@ -98,7 +91,7 @@ def learn_sketched(
         values = x[: last - first]
         if task.normalizes and weight > 0.0:
             place = own, ids[first:last], data[first:last]
-            _meet_values(place, features, units, pending, sketch, totals, task, ell)
+            _meet_values(place, features, units, sketch, totals, task, ell)
         norm2 = _in_units(ids[first:last], data[first:last], units, values)
         z = scores[i]
         _score(own, values, features, sketch.beta, k, ell, b, Bx, z)
@@ -106,19 +99,10 @@ def learn_sketched(
             continue
         counters[T] += 1
         alpha = sums[ALPHA]
-        q = max(
-            norm2 - solve_inplace(sketch.L, k, counters[KEPT], Bx, e, h), 2.2e-16 * norm2
-        )
+        q = max(norm2 - solve_inplace(sketch.L, k, counters[KEPT], Bx, e, h), 2.2e-16 * norm2)
         raw[:] = z
         curvature = meet(z, targets[i], weight, q / alpha, slopes, sums, task.kind, task.knee)
-        for c in range(n_outputs):
-            move = slopes[c] / alpha
-            if move == 0.0:
-                continue
-            for p in range(last - first):
-                C[own[p], ell + c] -= move * values[p]
-            for r in range(k):
-                sketch.beta[r, c] += move * h[r]
+        _move(own, values, C, sketch.beta, h, slopes, (alpha, k, ell))
         if not task.normalizes:
             _follow(sketch.reached, h, Bx, k, slopes, raw, norm2, alpha, sums)
         if curvature > 0.0:
@@ -128,21 +112,60 @@ def learn_sketched(
                 sketch.reached[k, c] = root * (raw[c] - slopes[c] * q / alpha)
             counters[USED] = k + 1
             if k + 1 == N:
-                cut = shrink(features, units, pending, sketch, maps, totals, rule, task, spare)
-                length2 = max(sums[NORM2], 0.0)
-                sums[DRIFT] += cut
-                sums[DRIFT + 1] += cut * math.sqrt(length2)
-                sums[DRIFT + 2] += cut * length2
+                _shrink(features, units, pending, sketch, maps, totals, rule, task, spare)
                 loaded = i + 1
-                if counters[NOW] == maps.versions:
-                    flush_noting_losses(features, units, maps, spare, ell)
-                    counters[NOW] = 0
         if counters[COUNTED] >= 0:
             n = counters[COUNTED] = counters[COUNTED] + 1
             _count(ids[first:last], data[first:last], units)
-            if n > 1 and n & (n - 1) == 0:
+            if n > 2 and n & (n - 1) == 0:
                 return i + 1
     return n_rows
+
+
+@jit
+def _move(
+    slots: Array,
+    values: Array,
+    C: Array,
+    beta: Array,
+    h: Array,
+    slopes: Array,
+    place: tuple[float, int, int],
+) -> None:
+    """Move the weights of all outputs along v = (x - B'h)/alpha."""
+    alpha, k, ell = place
+    for c in range(len(slopes)):
+        move = slopes[c] / alpha
+        if move == 0.0:
+            continue
+        for p in range(len(slots)):
+            C[slots[p], ell + c] -= move * values[p]
+        for r in range(k):
+            beta[r, c] += move * h[r]
+
+
+@jit
+def _shrink(
+    features: Features,
+    units: Array,
+    pending: Pending,
+    sketch: Sketch,
+    maps: Maps,
+    totals: Totals,
+    rule: ShrinkRule,
+    task: Task,
+    spare: Array,
+) -> None:
+    """Shrink a full buffer, note the cut for the bound of the regret, and begin a new epoch."""
+    counters, sums = totals
+    cut = shrink(features, units, pending, sketch, maps, totals, rule, task, spare)
+    length2 = max(sums[NORM2], 0.0)
+    sums[DRIFT] += cut
+    sums[DRIFT + 1] += cut * math.sqrt(length2)
+    sums[DRIFT + 2] += cut * length2
+    if counters[NOW] == maps.versions:
+        flush_noting_losses(features, units, maps, spare, rule.kept)
+        counters[NOW] = 0
 
 
 @jit
@@ -219,7 +242,6 @@ def _append(
     for p in range(len(slots)):
         features.pending[slots[p], k - ell] = root * values[p]
         pending.slot[at] = slots[p]
-        pending.value[at] = root * values[p]
         at += 1
     pending.start[k - ell + 1] = at
 
@@ -255,7 +277,6 @@ def _meet_values(
     place: tuple[Array, Array, Array],
     features: Features,
     units: Array,
-    pending: Pending,
     sketch: Sketch,
     totals: Totals,
     task: Task,
@@ -263,7 +284,8 @@ def _meet_values(
 ) -> None:
     """Give columns their first scale or, where a value is far out, a larger one."""
     slots, ids, data = place
-    centers = totals.counters[COUNTED] == 0
+    counted = totals.counters[COUNTED]
+    centers, n_rows = counted == 0, counted if counted >= 0 else FIRST_ROWS
     for p in range(len(ids)):
         feature = ids[p]
         if task.constant and feature == 0:
@@ -276,8 +298,8 @@ def _meet_values(
         if units[feature, SCALE] == 0.0:
             units[feature, SCALE] = units[feature, BASE_SCALE] = power_below(size)
         elif size > REACH * units[feature, BASE_SCALE]:
-            base = power_above(size / REACH)
-            _raise_scale(slots[p], units[feature], base, features, pending, sketch, totals, ell)
+            base = raised(units[feature, BASE_SCALE], size, n_rows)
+            _raise_scale(slots[p], units[feature], base, features, sketch, totals, ell)
 
 
 @jit
@@ -286,7 +308,6 @@ def _raise_scale(
     unit: Array,
     base: float,
     features: Features,
-    pending: Pending,
     sketch: Sketch,
     totals: Totals,
     ell: int,
@@ -304,18 +325,19 @@ def _raise_scale(
     for r in range(k):
         b[r] = C[slot, r] if r < ell else Cp[slot, r - ell]
     for i in range(k):
-        for j in range(i + 1):
-            K[i, j] += (ratio * ratio - 1.0) * b[i] * b[j]
+        f = (ratio * ratio - 1.0) * b[i]
+        if f != 0.0:
+            for j in range(i + 1):
+                K[i, j] += f * b[j]
     for r in range(k):
         if r < ell:
             C[slot, r] *= ratio
         else:
             Cp[slot, r - ell] *= ratio
-    if k > ell:
-        for at in range(pending.start[k - ell]):
-            if pending.slot[at] == slot:
-                pending.value[at] *= ratio
-    factor_inplace(L, K, k, alpha)
+    shorter = math.sqrt(1.0 - ratio * ratio)
+    for r in range(k):
+        e[r] = shorter * b[r]
+    downdate_inplace(L, e, k)
     totals.counters[KEPT] = 0
     force = (base * base - unit[BASE_SCALE] * unit[BASE_SCALE]) / (scale * scale)
     for r in range(k):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.online.curvature.kernels import curvature_kernels, layout
-from sksketch.online.curvature.kernels.exact import Exact
+from sksketch.online.curvature.kernels.records import Exact
 from sksketch.online.curvature.learner import CurvatureLearner
-from sksketch.online.curvature.problem import Problem
+from sksketch.online.curvature.problem import Problem, SketchOptions
+from sksketch.online.vocabulary import Vocabulary
 from sksketch.state.persistence import State
 
 
@@ -26,14 +30,16 @@ class ExactNewton(CurvatureLearner):
         Columns of the rows.
     problem : Problem
         The loss, and how columns are treated.
+    sketch : SketchOptions, default=None
+        The sketch that takes over when there are more columns than it has rows; None for never.
     """
 
     kind = "exact-curvature"
     version = 1
 
-    def __init__(self, width: int, problem: Problem) -> None:
+    def __init__(self, width: int, problem: Problem, sketch: SketchOptions | None = None) -> None:
         self._begin(problem)
-        self.width = width
+        self.width, self.sketch = width, sketch
         p = width + problem.constant
         self._W, self._G = np.zeros((p, problem.n_outputs)), np.zeros((p, p))
         self._U = np.eye(p) * np.sqrt(problem.alpha)
@@ -48,12 +54,13 @@ class ExactNewton(CurvatureLearner):
     def _state(self) -> Exact:
         return Exact(self._W, self._G, self._U, self._units)
 
-    def learn_columns(self, X: Array, targets: Array, weights: Array) -> Array:
-        """Learn from dense rows; return the scores of each before it was learned from."""
-        scores = np.empty((len(X), self.problem.n_outputs))
+    def learn_rows(self, X: Any, vocabulary: Vocabulary, targets: Array, weights: Array) -> Array:
+        """Learn from rows; return the scores of each before it was learned from."""
+        rows = X.toarray() if sp.issparse(X) else np.ascontiguousarray(X)
+        scores = np.empty((len(rows), self.problem.n_outputs))
         centered = np.ascontiguousarray(self._centered(targets, weights))
         curvature_kernels().learn_exact(
-            X, centered, weights, scores, self._state, self._counters, self._sums, self._task
+            rows, centered, weights, scores, self._state, self._counters, self._sums, self._task
         )
         self._require_finite(scores, self._W, self._U)
         return scores + self._level
@@ -62,20 +69,21 @@ class ExactNewton(CurvatureLearner):
         """Return the weights of features in their units, and the units."""
         return self._W[features], self._units[features]
 
-    def widen(self, width: int) -> None:
-        """Let rows have more columns, which were zero in all rows before."""
-        more = width - self.width
-        if more <= 0:
-            return
-        p = len(self._W) + more
-        for name in ("W", "units"):
-            old = getattr(self, f"_{name}")
-            setattr(self, f"_{name}", np.vstack([old, np.zeros((more, old.shape[1]))]))
-        G, U = np.zeros((p, p)), np.eye(p) * np.sqrt(self.ridge)
-        G[:-more, :-more], U[:-more, :-more] = self._G, self._U
-        self._G, self._U, self.width = G, U, width
-        if not self.problem.normalize:
-            self._units[-more:, [layout.SCALE, layout.BASE_SCALE]] = 1.0
+    def widened(self, width: int, vocabulary: Vocabulary) -> CurvatureLearner:
+        """Return the learner for more columns, which were zero in all rows before."""
+        if width <= self.width:
+            return self
+        if self.sketch is not None and width > self.sketch.sketch_size:
+            from sksketch.online.curvature.sketched_curvature import SketchedCurvature
+
+            return SketchedCurvature.from_exact(self, self.sketch, width)
+        one = ExactNewton(width, self.problem, self.sketch)
+        p = len(self._W)
+        one._W[:p], one._units[:p] = self._W, self._units
+        one._G[:p, :p], one._U[:p, :p] = self._G, self._U
+        one._counters, one._sums, one._level = self._counters, self._sums, self._level
+        vocabulary.restore(np.arange(width))
+        return one
 
     def uncentered(self, constant_scale: float) -> tuple[Array, Array]:
         """Return weights and curvature for columns counted from zero, with that constant."""
@@ -88,14 +96,23 @@ class ExactNewton(CurvatureLearner):
         M[known, 0] += self._units[known, layout.CENTER] * scale[0] / scale[known]
         return np.linalg.solve(M.T, self._W), M @ self._G @ M.T
 
-    def curvature(self) -> tuple[Array, float]:
-        """Return a matrix B, a row for each direction, and alpha, of H = B'B + alpha I."""
+    def curvature(self, n_known: int) -> tuple[Array, float]:
+        """Return B, a row for each direction and a column for each feature, and alpha."""
         values, V = np.linalg.eigh(self._G)
         return np.sqrt(np.maximum(values, 0.0))[:, None] * V.T, self.ridge
 
-    def take_weights(self, W: Array) -> None:
-        """Replace the weights, in the units of the columns."""
-        self._W[:] = W
+    def with_weights(self, W: Array) -> Self:
+        """Return a learner that continues from other weights, in the units of the features."""
+        one = copy.deepcopy(self)
+        one._W = np.array(W)
+        one._forget_regret()
+        return one
+
+    def with_outputs(self, n_outputs: int, n_known: int) -> Self:
+        """Return a learner that continues with more labels."""
+        one = self.with_weights(self.problem.weights_of_more(self._W, n_outputs))
+        one.problem, one._level = self.problem.grown(n_outputs), np.zeros(n_outputs)
+        return one
 
     def state(self) -> State:
         """Return weights, curvature and units."""
@@ -109,15 +126,20 @@ class ExactNewton(CurvatureLearner):
             "units": self._units,
         }
         copies = {name: array.copy() for name, array in arrays.items()}
-        return State(self.kind, self.version, self.problem.as_meta() | {"width": self.width}, copies)
+        meta = {
+            "width": self.width,
+            "problem": self.problem.as_meta(),
+            "sketch": None if self.sketch is None else self.sketch.as_meta(),
+        }
+        return State(self.kind, self.version, {"facts": json.dumps(meta)}, copies)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Build the learner that ``state`` was taken from."""
         state.require(cls.version)
-        meta: Any = dict(state.meta)
-        width = meta.pop("width")
-        learner = cls(width, Problem(**meta))
+        facts = json.loads(str(state.meta["facts"]))
+        sketch = None if facts["sketch"] is None else SketchOptions(**facts["sketch"])
+        learner = cls(facts["width"], Problem(**facts["problem"]), sketch)
         for name in ("counters", "sums", "level", "W", "G", "U", "units"):
             mine = getattr(learner, f"_{name}")
             mine[...] = state.array(name, *mine.shape)

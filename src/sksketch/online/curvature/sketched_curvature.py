@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -10,16 +11,16 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.threads import one_blas_thread
-from sksketch.online.curvature.exact import ExactNewton
+from sksketch.online.curvature.exact_newton import ExactNewton
 from sksketch.online.curvature.feature_store import FeatureStore
 from sksketch.online.curvature.kernels import curvature_kernels, layout
-from sksketch.online.curvature.kernels.buffer import Sketch
+from sksketch.online.curvature.kernels.records import Sketch, Totals
 from sksketch.online.curvature.learner import CurvatureLearner
-from sksketch.online.curvature.problem import Problem
+from sksketch.online.curvature.problem import Problem, SketchOptions
 from sksketch.online.kernels.layout import OWN_EIGEN_ROWS
 from sksketch.online.kernels.records import Batch, ShrinkRule
 from sksketch.online.learner import RowLearner
-from sksketch.online.vocabulary import NumberedRows, grown
+from sksketch.online.vocabulary import NumberedRows, Vocabulary, grown
 from sksketch.sketches.directions.shrink.rules import n_reduced
 from sksketch.state.persistence import State
 
@@ -29,17 +30,10 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
 
     Parameters
     ----------
-    sketch_size : int
-        m of the paper: m - 1 rows survive a shrink.
-    buffer_rows : int
-        Rows of the buffer, more than m - 1.
+    sketch : SketchOptions
+        How the curvature is sketched.
     problem : Problem
         The loss, and how columns are treated.
-    robust : bool
-        Whether what a shrink takes is made up for: by column where columns have units of their
-        own, otherwise by half of the cut in all directions.
-    fraction : float, default=1.0
-        1 cuts all kept directions; less leaves the leading ones alone (PFD).
     width : int, default=0
         Columns, for the size of the table.
     centers : bool, default=False
@@ -50,27 +44,19 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
     version = 1
 
     def __init__(
-        self,
-        sketch_size: int,
-        *,
-        buffer_rows: int,
-        problem: Problem,
-        robust: bool,
-        fraction: float = 1.0,
-        width: int = 0,
-        centers: bool = False,
+        self, sketch: SketchOptions, problem: Problem, *, width: int = 0, centers: bool = False
     ) -> None:
         self._begin(problem)
-        self.sketch_size, self.buffer_rows = sketch_size, buffer_rows
-        self.robust, self.fraction, self.width = robust, fraction, width
-        self.centers = centers and problem.normalize
-        self._ell = ell = sketch_size - 1
+        self.sketch, self.width = sketch, width
+        self.centers = self.takes_all_columns = centers and problem.normalize
+        self._ell = ell = sketch.sketch_size - 1
         self._counters[layout.COUNTED] = 0 if self.centers else -1
-        self._store = FeatureStore(ell + problem.n_outputs, buffer_rows - ell, width)
+        N = sketch.buffer_rows
+        self._store = FeatureStore(ell + problem.n_outputs, N - ell, width)
         n_units = layout.N_CENTERED_UNITS if self.centers else layout.N_UNITS
         self._units = np.empty((0, n_units))
-        self._K, self._L = (np.zeros((buffer_rows, buffer_rows)) for _ in "KL")
-        self._beta, self._reached = (np.zeros((buffer_rows, problem.n_outputs)) for _ in "BR")
+        self._K, self._L = np.zeros((N, N)), np.zeros((N, N))
+        self._beta, self._reached = (np.zeros((N, problem.n_outputs)) for _ in range(2))
 
     @property
     def _sketch(self) -> Sketch:
@@ -78,17 +64,17 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
 
     @property
     def _rule(self) -> ShrinkRule:
-        ell = self._ell
-        first = 0 if self.fraction == 1.0 else ell + 1 - n_reduced(ell, self.fraction)
-        return ShrinkRule(ell, first, self.robust, pauses=False)
+        ell, fraction = self._ell, self.sketch.fraction
+        first = 0 if fraction == 1.0 else ell + 1 - n_reduced(ell, fraction)
+        return ShrinkRule(ell, first, self.sketch.robust, pauses=False)
 
     @property
     def _raises_ridge(self) -> bool:
-        return self.robust
+        return self.sketch.robust
 
     @property
-    def _totals(self) -> Any:
-        return curvature_kernels().Totals(self._counters, self._sums)
+    def _totals(self) -> Totals:
+        return Totals(self._counters, self._sums)
 
     def _make_room(self, n_known: int, longest: int) -> None:
         n_before = len(self._units)
@@ -100,10 +86,18 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
         if n_before == 0 and self.problem.constant and len(self._units):
             self._units[0, ours] = self.problem.constant_scale(exact=False)
 
+    def learn_rows(self, X: Any, vocabulary: Vocabulary, targets: Array, weights: Array) -> Array:
+        """Learn from rows; return the scores of each before it was learned from."""
+        scores = np.empty((X.shape[0], self.problem.n_outputs))
+        blocks = vocabulary.whole_blocks(X) if self.centers else vocabulary.blocks(X)
+        for part, rows in blocks:
+            scores[part] = self.learn(rows, vocabulary.size, targets[part], weights[part])
+        return scores
+
     def learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:
         """Learn from rows; return the scores of each before it was learned from."""
         # Large buffers are shrunk by LAPACK.
-        with one_blas_thread() if self.buffer_rows > OWN_EIGEN_ROWS else nullcontext():
+        with one_blas_thread() if self.sketch.buffer_rows > OWN_EIGEN_ROWS else nullcontext():
             return self._learn(rows, n_known, targets, weights)
 
     def _learn(self, rows: NumberedRows, n_known: int, targets: Array, weights: Array) -> Array:
@@ -128,7 +122,7 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
                 self._rule,
             )
             n = int(self._counters[layout.COUNTED])
-            if n > max(counted, 1) and n & (n - 1) == 0:
+            if n > max(counted, 2) and n & (n - 1) == 0:
                 kernels.recenter_sketch(
                     store.features(n_known),
                     self._units,
@@ -140,7 +134,8 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
                 )
             elif done == before:
                 store.enlarge_cache(longest)
-        self._require_finite(scores, self._K, self._beta)
+        used = self._store.cache[: self._counters[layout.CACHED]]
+        self._require_finite(scores, self._K, self._beta, used)
         return scores + self._level
 
     def own_weights(self, features: Array) -> tuple[Array, Array]:
@@ -180,7 +175,7 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
         store, k, ell = one._store, int(one._counters[layout.USED]), one._ell
         slots = store.place[:n_known, 1]
         B = np.zeros((k, n_known))
-        B[:ell] = store.cache[slots, : min(k, ell)].T
+        B[: min(k, ell)] = store.cache[slots, : min(k, ell)].T
         B[ell:] = store.cache_pending[slots, : max(k - ell, 0)].T
         return B, self.ridge
 
@@ -192,24 +187,21 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
         own = store.cache[slots, : min(k, ell)] @ one._beta[: min(k, ell)]
         own += store.cache_pending[slots, : max(k - ell, 0)] @ one._beta[ell:k]
         store.cache[slots, ell : ell + W.shape[1]] = W - own
+        one._forget_regret()
         return one
 
     def state(self) -> State:
         """Return the features' rows, the cache, the pending rows and the table, as they are."""
         meta = {
-            "sketch_size": self.sketch_size,
-            "buffer_rows": self.buffer_rows,
-            "robust": self.robust,
-            "fraction": self.fraction,
             "width": self.width,
             "centers": self.centers,
             "problem": self.problem.as_meta(),
+            "sketch": self.sketch.as_meta(),
         }
         arrays = {
             "counters": self._counters,
             "sums": self._sums,
             "level": self._level,
-            "units": self._units,
             "K": self._K,
             "L": self._L,
             "beta": self._beta,
@@ -217,15 +209,20 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
         }
         copies = {name: array.copy() for name, array in arrays.items()}
         copies |= self._store.arrays(self._counters, self._ell)
-        return State(self.kind, self.version, meta, copies)
+        copies["units"] = self._units[: len(copies["rows"])].copy()
+        return State(self.kind, self.version, {"facts": json.dumps(meta)}, copies)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Build the learner that ``state`` was taken from."""
         state.require(cls.version)
-        meta: Any = dict(state.meta)
-        problem = Problem(**meta.pop("problem"))
-        learner = cls(problem=problem, **meta)
+        facts = json.loads(str(state.meta["facts"]))
+        learner = cls(
+            SketchOptions(**facts["sketch"]),
+            Problem(**facts["problem"]),
+            width=facts["width"],
+            centers=facts["centers"],
+        )
         for name in ("counters", "sums", "level", "K", "L", "beta", "reached"):
             mine = getattr(learner, f"_{name}")
             mine[...] = state.array(name, *mine.shape)
@@ -235,42 +232,63 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
         learner._make_room(len(units), 0)
         return learner
 
+    def widened(self, width: int, vocabulary: Vocabulary) -> Self:
+        """Return this learner: features get their numbers as they come."""
+        return self
+
+    def with_outputs(self, n_outputs: int, n_known: int) -> SketchedCurvature:
+        """Return a learner that continues with more labels."""
+        W, units = self.own_weights(np.arange(n_known))
+        one = SketchedCurvature(
+            self.sketch, self.problem.grown(n_outputs), width=self.width, centers=self.centers
+        )
+        one._make_room(n_known, 0)
+        one._units[:n_known] = units
+        one._counters[[layout.T, layout.COUNTED]] = self._counters[[layout.T, layout.COUNTED]]
+        one._sums[:] = self._sums
+        one._take_rows(self.curvature(n_known)[0], self.problem.weights_of_more(W, n_outputs))
+        return one
+
     @classmethod
-    def from_exact(cls, exact: ExactNewton, **options: Any) -> Self:
+    def from_exact(cls, exact: ExactNewton, sketch: SketchOptions, width: int) -> Self:
         """Build the learner that takes over where one with the whole curvature stops.
 
         Centers are given up: rows with that many columns have most of them at zero.
         """
-        one = cls(problem=exact.problem, width=exact.width, **options)
-        p, ell = len(exact._W), one._ell
+        one = cls(sketch, exact.problem, width=width)
+        p, start = len(exact._W), int(exact.problem.constant)
         one._make_room(p, 0)
-        one._counters[layout.T] = exact._counters[layout.T]
-        one._sums[:], one._level = exact._sums, exact._level
-        W, G = exact.uncentered(one._units[0, layout.SCALE])
-        start = int(exact.problem.constant)
         one._units[start:p] = exact._units[start:, : layout.N_UNITS]
         one._units[:, layout.CENTER] = 0.0
+        one._counters[layout.T] = exact._counters[layout.T]
+        one._sums[:], one._level = exact._sums, exact._level
+        W, G = exact.uncentered(float(one._units[0, layout.SCALE]))
         values, V = np.linalg.eigh(G)
-        values, V = np.maximum(values[::-1], 0.0), V[:, ::-1]
-        cut = values[ell]
-        left = np.maximum(values[:ell] - np.where(np.arange(ell) < one._rule.first_reduced, 0, cut), 0)
-        B = V[:, :ell] * np.sqrt(left)
-        one._sums[layout.SHRINKAGE] += cut
-        if one.robust and not one.problem.normalize:
-            one._sums[layout.ALPHA] += 0.5 * cut
-        lost = np.maximum(np.diag(G) - (B**2).sum(axis=1), 0.0)
-        one._take_rows(B, W, lost)
+        one._take_rows(np.sqrt(np.maximum(values, 0.0))[:, None] * V.T, W)
         return one
 
-    def _take_rows(self, B: Array, W: Array, lost: Array) -> None:
-        """Begin with these rows and weights, by feature, which are in the units they have."""
+    def _take_rows(self, rows: Array, W: Array) -> None:
+        """Begin with a shrink of these rows of B, and weights, in the units that features have."""
         p, ell, units = len(W), self._ell, self._units[: len(W)]
-        if self.robust and self.problem.normalize:
-            units[:, layout.LOST] = lost * units[:, layout.SCALE] ** 2
-            base2 = units[:, layout.BASE_SCALE] ** 2 + units[:, layout.LOST] / self.ridge
-            scale = np.sqrt(np.exp2(np.ceil(np.log2(base2, where=base2 > 0, out=np.zeros(p)))))
-            ratio = np.where(base2 > 0, units[:, layout.SCALE] / scale, 1.0)[:, None]
-            units[:, layout.SCALE] = np.where(base2 > 0, scale, 0.0)
+        values, V = np.linalg.eigh(rows @ rows.T)
+        values, V = np.maximum(values[::-1][: ell + 1], 0.0), V[:, ::-1][:, :ell]
+        cut = float(values[ell]) if len(values) > ell else 0.0
+        left = np.maximum(
+            values[:ell]
+            - np.where(np.arange(len(values[:ell])) < self._rule.first_reduced, 0.0, cut),
+            0.0,
+        )
+        root = np.sqrt(
+            np.divide(left, values[:ell], where=values[:ell] > 0.0, out=np.zeros(len(left)))
+        )
+        B = np.zeros((p, ell))
+        B[:, : len(left)] = rows.T @ (V * root)
+        self._sums[layout.SHRINKAGE] += cut
+        if self.sketch.robust and not self.problem.normalize:
+            self._sums[layout.ALPHA] += 0.5 * cut
+        if self.sketch.robust and self.problem.normalize:
+            lost = np.maximum((rows**2).sum(axis=0) - (B**2).sum(axis=1), 0.0)
+            ratio = _rescaled(units, lost, self.ridge)[:, None]
             B, W = B * ratio, W / ratio
         self._store.place[:p, 0] = 0
         self._store.rows[:p] = 0.0
@@ -279,6 +297,16 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
         self._K[:ell, :ell] = B.T @ B
         self._L[:ell, :ell] = np.linalg.cholesky(self._K[:ell, :ell] + self.ridge * np.eye(ell))
         self._reached[:ell] = B.T @ W
-        self._sums[layout.NORM2] = (W**2).sum()
-        cut, length2 = self.shrinkage, (W**2).sum()
-        self._sums[layout.DRIFT : layout.DRIFT + 3] = cut * length2 ** np.array([0.0, 0.5, 1.0])
+        length2 = float((W**2).sum())
+        self._sums[layout.NORM2] = length2
+        self._sums[layout.DRIFT : layout.DRIFT + 3] += cut * length2 ** np.array([0.0, 0.5, 1.0])
+
+
+def _rescaled(units: Array, lost: Array, alpha: float) -> Array:
+    """Note what features have lost, give them their scales, and return old over new ones."""
+    scale = units[:, layout.SCALE].copy()
+    units[:, layout.LOST] += lost * scale**2
+    for j in np.flatnonzero(scale):
+        base, gone = units[j, layout.BASE_SCALE], units[j, layout.LOST]
+        units[j, layout.SCALE] = curvature_kernels().scale_of(base, gone, alpha)
+    return np.divide(scale, units[:, layout.SCALE], where=scale > 0.0, out=np.ones(len(scale)))

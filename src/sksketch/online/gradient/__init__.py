@@ -1,0 +1,1 @@
+"""The learners of the paper: their curvature is made of gradients."""
