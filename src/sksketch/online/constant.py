@@ -45,6 +45,8 @@ class ConstantBaseline:
             columns = np.hstack([-columns, columns]) if columns.shape[1] == 1 else columns
             columns = (columns > 0.0).astype(np.float64)
         before = self.sums if len(self.sums) else np.zeros(columns.shape[1])
+        if len(columns) == 1:
+            return self._after_one(before, columns[0])
         # One after the other, so that no order of summation depends on the blocks.
         running = np.add.accumulate(np.vstack([before[None, :], columns]))
         if self.labels:
@@ -59,6 +61,17 @@ class ConstantBaseline:
             error_sum=running_sum(self.error_sum, errors),
             sums=running[-1],
         )
+
+    def _after_one(self, before: Array, row: Array) -> Self:
+        """Do it for one row, without the arrays of a running sum."""
+        if self.labels:
+            error = 1.0 - row.item(int(before.argmax()))
+        else:
+            error = float(((row - before / max(self.n_rows, 1)) ** 2).mean())
+        found = object.__new__(type(self))
+        changes = {"n_rows": self.n_rows + 1, "error_sum": self.error_sum + error}
+        vars(found).update(vars(self) | changes | {"sums": before + row})
+        return found
 
     def with_outputs(self, n_outputs: int) -> Self:
         """Return the same for more labels."""

@@ -32,6 +32,8 @@ class OnlineLearner(ABC):
     # Of the states with sums: the second knows how far the rows reached.
     version: ClassVar[int] = 2
     _comfortable: ClassVar[float] = 1e35
+    # Whether rows are best given with their zeros.
+    has_few_columns: ClassVar[bool] = False
     # Whether numbers are so large that any row may be too much.
     strained: bool = False
 

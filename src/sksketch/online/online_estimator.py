@@ -238,7 +238,8 @@ class OnlineEstimator(Estimator):
         if not begun:
             self._names = NamedColumns(self.hash_size)
         if self._names is not None:
-            return self._names.row(x, grow=grow)
+            few = begun and self.learners_[0].has_few_columns
+            return self._names.dense_row(x, grow=grow) if few else self._names.row(x, grow=grow)
         return row_of_known_names(x, getattr(self, "feature_names_in_", None))
 
     def _meet(self, x: OneRow, begin: Callable[[int, bool], None]) -> Any:

@@ -36,6 +36,7 @@ class ExactNewton(CurvatureLearner):
 
     kind = "exact-curvature"
     version = 1
+    has_few_columns = True
 
     def __init__(self, width: int, problem: Problem, sketch: SketchOptions | None = None) -> None:
         self._begin(problem)
