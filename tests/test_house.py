@@ -11,6 +11,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import sksketch
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +29,7 @@ THEMES = ("decomposition", "ridge", "online", "kernel_methods", "reduction")
 # Lower layers stay: they do not import from higher ones, and were tried before them.
 IMPORT_EACH_ALONE = """
 import gc, importlib, json, sys, traceback, types
+import pytest
 
 location, names = json.loads(sys.stdin.read())
 failures = {}
@@ -79,6 +82,7 @@ def test_public_names_are_unique_and_sorted_out_by_hand():
     assert not [n for n in sksketch.__all__ if n.startswith("_") and n != "__version__"]
 
 
+@pytest.mark.slow
 def test_every_module_imports_alone():
     contract = PROJECT["importlinter"]["contracts"][0]
     assert contract["name"] == "Imports point down"

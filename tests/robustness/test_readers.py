@@ -19,7 +19,7 @@ pytest.importorskip("zarr")
 
 
 def test_damaged_files_are_refused_or_read_as_rows(tmp_path, full, tally):
-    found = children.outcomes("reading", str(tmp_path), str(3500 if full else 45))
+    found = children.outcomes("reading", str(tmp_path), str(3500 if full else 25))
     for (name, outcome), n in found.items():
         tally(f"damaged {name.removeprefix('a.')} files", {outcome: n})
     refused = sum(n for (_, outcome), n in found.items() if outcome.startswith("refused"))

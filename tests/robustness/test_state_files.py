@@ -74,7 +74,7 @@ def test_nothing_in_a_file_is_run(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_forged_files_get_one_line_from_every_command(tmp_path, full, tally):
-    sizes = ("4000", "9000", "100000") if full else ("60", "30", "60")
+    sizes = ("4000", "9000", "100000") if full else ("24", "30", "60")
     found = children.outcomes("using", str(tmp_path), *sizes)
     for (how, outcome), n in found.items():
         themes = {"sizes": "saved numbers of any size", "resume": "forged checkpoints"}
