@@ -115,6 +115,19 @@ def test_probabilities_are_calibrated():
         assert abs(labels[4000:][among].mean() - p[among].mean()) < 0.06
 
 
+@pytest.mark.parametrize("width", [5, 40])
+def test_no_target_is_known_before_it_is_predicted(width):
+    X = np.random.default_rng(6).standard_normal((200, width))
+    for y in (X[:, 0] + 1e3, X[:, 0] > 0):
+        model = OnlineNewtonRegressor().partial_fit(X[:100], y[:100].astype(float))
+        found = model.partial_fit_predict(X[100:], np.asarray(y[100:], float))
+        again = OnlineNewtonRegressor().partial_fit(X[:100], y[:100].astype(float))
+        other = np.append(y[100:199], 1e6).astype(float)
+        assert found[-1] == again.partial_fit_predict(X[100:], other)[-1]
+        first = OnlineNewtonRegressor().partial_fit_predict(X, np.asarray(y, float))[0]
+        assert first == 0.0
+
+
 def test_the_baseline_is_shown():
     X, y, _ = table(4)
     model = OnlineNewtonRegressor().partial_fit(X, y)

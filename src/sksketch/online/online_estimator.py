@@ -303,7 +303,7 @@ class OnlineEstimator(Estimator):
         """Mean error of the predictions made for each row before it was learned from.
 
         They are what `predict` would have returned then, not clipped to C; with the squared loss
-        and its curvature they are shorter, as if the row had been learned from with the target 0.
+        and its curvature they are nearer to the mean target, by as much as the row is unusual.
         """
         return self._error_sum / max(self.n_samples_seen_, 1)
 

@@ -59,12 +59,20 @@ class ExactNewton(CurvatureLearner):
         """Learn from rows; return the scores of each before it was learned from."""
         rows = X.toarray() if sp.issparse(X) else np.ascontiguousarray(X)
         scores = np.empty((len(rows), self.problem.n_outputs))
-        centered = np.ascontiguousarray(self._centered(targets, weights))
+        own = np.ascontiguousarray(targets)
         curvature_kernels().learn_exact(
-            rows, centered, weights, scores, self._state, self._counters, self._sums, self._task
+            rows,
+            own,
+            weights,
+            scores,
+            self._state,
+            self._counters,
+            self._sums,
+            self._means,
+            self._task,
         )
         self._require_finite(scores, self._W, self._U)
-        return scores + self._level
+        return scores
 
     def own_weights(self, features: Array) -> tuple[Array, Array]:
         """Return the weights of features in their units, and the units."""
@@ -82,7 +90,7 @@ class ExactNewton(CurvatureLearner):
         p = len(self._W)
         one._W[:p], one._units[:p] = self._W, self._units
         one._G[:p, :p], one._U[:p, :p] = self._G, self._U
-        one._counters, one._sums, one._level = self._counters, self._sums, self._level
+        one._counters, one._sums, one._means = self._counters, self._sums, self._means
         vocabulary.restore(np.arange(width))
         return one
 
@@ -112,7 +120,7 @@ class ExactNewton(CurvatureLearner):
     def with_outputs(self, n_outputs: int, n_known: int) -> Self:
         """Return a learner that continues with more labels."""
         one = self.with_weights(self.problem.weights_of_more(self._W, n_outputs))
-        one.problem, one._level = self.problem.grown(n_outputs), np.zeros(n_outputs)
+        one.problem, one._means = self.problem.grown(n_outputs), np.zeros(n_outputs)
         return one
 
     def state(self) -> State:
@@ -120,7 +128,7 @@ class ExactNewton(CurvatureLearner):
         arrays = {
             "counters": self._counters,
             "sums": self._sums,
-            "level": self._level,
+            "means": self._means,
             "W": self._W,
             "G": self._G,
             "U": self._U,
@@ -141,7 +149,7 @@ class ExactNewton(CurvatureLearner):
         facts = json.loads(str(state.meta["facts"]))
         sketch = None if facts["sketch"] is None else SketchOptions(**facts["sketch"])
         learner = cls(facts["width"], Problem(**facts["problem"]), sketch)
-        for name in ("counters", "sums", "level", "W", "G", "U", "units"):
+        for name in ("counters", "sums", "means", "W", "G", "U", "units"):
             mine = getattr(learner, f"_{name}")
             mine[...] = state.array(name, *mine.shape)
         return learner

@@ -26,28 +26,19 @@ class CurvatureLearner(OnlineLearner):
     problem: Problem
     _counters: Array
     _sums: Array
-    # Target that counts as zero, for each output.
-    _level: Array
+    _means: Array
 
     def _begin(self, problem: Problem) -> None:
         self.problem = problem
         self._counters = np.zeros(layout.N_COUNTERS, np.int64)
         self._sums = np.zeros(layout.N_SUMS)
         self._sums[[layout.ALPHA, layout.RIDGE]] = problem.alpha
-        self._level = np.zeros(problem.n_outputs)
+        self._means = np.zeros(problem.n_outputs)
 
     @property
     def _task(self) -> Task:
         p = self.problem
         return Task(p.kind, p.knee, p.constant, p.normalize)
-
-    def _centered(self, targets: Array, weights: Array) -> Array:
-        """Return targets from the level on, which is the first one."""
-        if not self.problem.centers_targets:
-            return targets
-        if self._counters[layout.T] == 0 and weights.any():
-            self._level = targets[np.flatnonzero(weights)[0]].copy()
-        return targets - self._level
 
     def _forget_regret(self) -> None:
         """Give up the bound: weights that jump are paid for by no identity."""
@@ -95,7 +86,7 @@ class CurvatureLearner(OnlineLearner):
         scale = units[:, layout.SCALE]
         found = W / np.where(scale > 0.0, scale, 1.0)[:, None]
         if self.problem.constant:
-            found[0] += self._level - units[1:, layout.CENTER] @ found[1:]
+            found[0] -= units[1:, layout.CENTER] @ found[1:]
         return found
 
     # Whether every row has every column, zeros included.
@@ -115,12 +106,7 @@ class CurvatureLearner(OnlineLearner):
         scale = units[:, layout.SCALE]
         known = scale > 0.0
         own = (values[known] - units[known, layout.CENTER]) / scale[known]
-        return np.asarray(own @ W[known] + self._level)
-
-    @property
-    def level(self) -> Array:
-        """Target that counts as zero, for each output."""
-        return self._level
+        return np.asarray(own @ W[known])
 
     @property
     def mean_residual(self) -> float:

@@ -20,7 +20,7 @@ KINDS = {
 }
 # Scale of the constant: the ridge of the intercept is this squared times that of the weights. It
 # is nearly free for targets, whose level can be anything; labels are not followed to infinity.
-EXACT_CONSTANT, SKETCHED_CONSTANT, LABEL_CONSTANT = 2.0**-20, 2.0**-8, 2.0**-2
+EXACT_CONSTANT, SKETCHED_CONSTANT, LABEL_CONSTANT = 2.0**-20, 2.0**-6, 2.0**-2
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,6 @@ class Problem:
     def kind(self) -> int:
         """The number by which the compiled loops know the loss."""
         return KINDS[self.loss]
-
-    @property
-    def centers_targets(self) -> bool:
-        """Whether targets are counted from the first one."""
-        return self.normalize and self.constant and not self.labels
 
     def constant_scale(self, *, exact: bool) -> float:
         """Return the scale of the column of ones."""

@@ -239,19 +239,18 @@ def learn_by_loss(
     one = Reference(problem, sketch, X.shape[1], dense)
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     scores, loss = np.zeros(targets.shape), 0.0
-    level, residuals, total = np.zeros(targets.shape[1]), 0.0, 0.0
+    residuals, total, mean = 0.0, 0.0, np.zeros(targets.shape[1])
     for i in range(len(X)):
         row = np.append(np.ones(one.lead), X[i])
         present = np.ones(len(row), bool) if dense else row != 0.0
         s = float(weights[i])
         if s > 0 and problem.normalize:
             one.meet(row, present)
-            level = targets[i] if problem.centers_targets and one.t == 0 else level
         known = present & (one.scale > 0.0)
         x = np.zeros(len(row))
         x[known] = (row[known] - one.center[known]) / one.scale[known]
-        z, y = x @ one.W, targets[i] - level
-        scores[i] = z + level
+        z, y = x @ one.W, targets[i]
+        scores[i] = z
         one.touched |= present
         if s == 0:
             continue
@@ -262,8 +261,10 @@ def learn_by_loss(
         residuals += s * float(np.abs(z - y).mean())
         slopes, h = curvature_of_step(problem, z, y, s, q, residuals / total)
         if problem.loss == "squared":
-            scores[i] = z / (1.0 + s * q) + level
-        loss += s * _loss(problem, scores[i] - level, y)
+            scores[i] = (z + s * q * mean) / (1.0 + s * q)
+        loss += s * _loss(problem, scores[i], y)
+        if problem.normalize and problem.constant:
+            mean = mean + s / total * (y - mean)
         one.W -= np.outer(v, slopes)
         if h > 0.0:
             one.B = np.vstack([one.B, math.sqrt(h) * x])
@@ -275,7 +276,7 @@ def learn_by_loss(
             one.recenter()
     W = one.W / np.where(one.scale > 0.0, one.scale, 1.0)[:, None]
     lead = one.lead
-    intercepts = (W[0] if lead else 0.0) + level - one.center[lead:] @ W[lead:]
+    intercepts = (W[0] if lead else 0.0) - one.center[lead:] @ W[lead:]
     return Run(scores, W[lead:].T, intercepts, loss)
 
 

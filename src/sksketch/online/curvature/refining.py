@@ -115,13 +115,12 @@ def refined(
     counted = weights > 0.0
     if not counted.all():
         X, targets, weights = X[counted], targets[counted], weights[counted]
-    centered = targets - learner.level
     knee = problem.knee or 1.0
     if problem.loss in ROUNDED:
         unit = learner.mean_residual if problem.loss == "absolute" else 1.0
         knee = ROUNDED[problem.loss] * max(unit, 1e-300)
     found = descend(
-        lambda: own.blocks(X, centered, weights),
+        lambda: own.blocks(X, targets, weights),
         own.weights(),
         loss=problem.loss,
         ridge=own.ridge(),

@@ -60,7 +60,7 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
 
     @property
     def _sketch(self) -> Sketch:
-        return Sketch(self._K, self._L, self._beta, self._reached)
+        return Sketch(self._K, self._L, self._beta, self._reached, self._means)
 
     @property
     def _rule(self) -> ShrinkRule:
@@ -104,8 +104,7 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
         longest = int((rows.indptr[1:] - rows.indptr[:-1]).max(initial=0))
         self._make_room(n_known, longest)
         scores = np.empty((len(rows), self.problem.n_outputs))
-        centered = np.ascontiguousarray(self._centered(targets, weights))
-        batch = Batch(*rows, centered, weights, scores)
+        batch = Batch(*rows, np.ascontiguousarray(targets), weights, scores)
         done, store, kernels = 0, self._store, curvature_kernels()
         while done < len(rows):
             before, counted = done, self._counters[layout.COUNTED]
@@ -136,7 +135,7 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
                 store.enlarge_cache(longest)
         used = self._store.cache[: self._counters[layout.CACHED]]
         self._require_finite(scores, self._K, self._beta, used)
-        return scores + self._level
+        return scores
 
     def own_weights(self, features: Array) -> tuple[Array, Array]:
         """Return the weights of features in their units, and the units; changes nothing."""
@@ -201,7 +200,7 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
         arrays = {
             "counters": self._counters,
             "sums": self._sums,
-            "level": self._level,
+            "means": self._means,
             "K": self._K,
             "L": self._L,
             "beta": self._beta,
@@ -223,7 +222,7 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
             width=facts["width"],
             centers=facts["centers"],
         )
-        for name in ("counters", "sums", "level", "K", "L", "beta", "reached"):
+        for name in ("counters", "sums", "means", "K", "L", "beta", "reached"):
             mine = getattr(learner, f"_{name}")
             mine[...] = state.array(name, *mine.shape)
         learner._store.restore(state, learner._counters, learner._ell)
@@ -261,7 +260,7 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
         one._units[start:p] = exact._units[start:, : layout.N_UNITS]
         one._units[:, layout.CENTER] = 0.0
         one._counters[layout.T] = exact._counters[layout.T]
-        one._sums[:], one._level = exact._sums, exact._level
+        one._sums[:], one._means[:] = exact._sums, exact._means
         W, G = exact.uncentered(float(one._units[0, layout.SCALE]))
         values, V = np.linalg.eigh(G)
         one._take_rows(np.sqrt(np.maximum(values, 0.0))[:, None] * V.T, W)

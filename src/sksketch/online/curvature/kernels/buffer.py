@@ -122,7 +122,7 @@ def shrink(
 ) -> float:
     """Drop to ell rows, fold B'beta into the weights, and return the cut."""
     (counters, sums), ell = totals, rule.kept
-    K, L, beta, reached = sketch
+    K, L, beta, reached = sketch.K, sketch.L, sketch.beta, sketch.reached
     C, N, n_cached = features.cache, len(K), counters[CACHED]
     D, n_outputs = C.shape[1], beta.shape[1]
     values, W = np.empty(N), np.zeros((N, D))

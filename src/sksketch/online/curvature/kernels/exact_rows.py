@@ -185,6 +185,7 @@ def learn_exact(
     state: Exact,
     counters: Array,
     sums: Array,
+    means: Array,
     task: Task,
 ) -> None:
     """Learn from dense rows one after the other, and write the scores of each before it."""
@@ -208,7 +209,7 @@ def learn_exact(
             continue
         counters[T] += 1
         q = solve_inplace(U, e, v)
-        h = meet(z, targets[i], weight, q, slopes, sums, task.kind, task.knee)
+        h = meet(z, targets[i], weight, q, slopes, sums, means, task)
         for c in range(n_outputs):
             for j in range(p):
                 W[j, c] -= slopes[c] * v[j]
@@ -232,14 +233,15 @@ def meet(
     q: float,
     slopes: Array,
     sums: Array,
-    kind: int,
-    knee: float,
+    means: Array,
+    task: Task,
 ) -> float:
     """Pay for the scores ``z``, write the slopes of the step, and return the curvature of the row.
 
     The squared loss predicts as Vovk, Azoury and Warmuth: as if the row had been learned from
-    with the target zero, which only shortens the scores.
+    with the target zero or, where offsets do not matter, the mean target so far.
     """
+    kind, knee = task.kind, task.knee
     sums[WEIGHT] += weight
     if kind == ABSOLUTE:
         for c in range(len(z)):
@@ -250,6 +252,9 @@ def meet(
         Q = weight * q
         for c in range(len(z)):
             sums[STEPS] += weight * Q / (1.0 + Q) * (y[c] * y[c] - z[c] * z[c] / (1.0 + Q))
-            z[c] /= 1.0 + Q
+            z[c] = (z[c] + Q * means[c]) / (1.0 + Q)
     sums[LOSS] += weight * loss_of(kind, knee, z, y)
+    if task.normalizes and task.constant:
+        for c in range(len(z)):
+            means[c] += weight / sums[WEIGHT] * (y[c] - means[c])
     return h

@@ -34,6 +34,8 @@ class Sketch(NamedTuple):
     L: Array
     beta: Array
     reached: Array
+    # Mean target so far, of each output.
+    means: Array
 
 
 class Totals(NamedTuple):

@@ -101,7 +101,7 @@ def learn_sketched(
         alpha = sums[ALPHA]
         q = max(norm2 - solve_inplace(sketch.L, k, counters[KEPT], Bx, e, h), 2.2e-16 * norm2)
         raw[:] = z
-        curvature = meet(z, targets[i], weight, q / alpha, slopes, sums, task.kind, task.knee)
+        curvature = meet(z, targets[i], weight, q / alpha, slopes, sums, sketch.means, task)
         _move(own, values, C, sketch.beta, h, slopes, (alpha, k, ell))
         if not task.normalizes:
             _follow(sketch.reached, h, Bx, k, slopes, raw, norm2, alpha, sums)
