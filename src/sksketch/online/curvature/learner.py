@@ -23,6 +23,8 @@ SLACK = 1e-9
 class CurvatureLearner(OnlineLearner):
     """Learns the scores of several outputs, with one curvature for all of them."""
 
+    # Beyond this, rows as before can be too much: they are learned from by copies.
+    _comfortable = 1e8
     problem: Problem
     _counters: Array
     _sums: Array

@@ -135,6 +135,8 @@ class SketchedCurvature(CurvatureLearner, RowLearner):
                 store.enlarge_cache(longest)
         used = self._store.cache[: self._counters[layout.CACHED]]
         self._require_finite(scores, self._K, self._beta, used)
+        far = np.abs(self._units[:n_known, layout.CENTER :])
+        self.strained |= bool((far > self._comfortable).any())
         return scores
 
     def own_weights(self, features: Array) -> tuple[Array, Array]:

@@ -42,19 +42,20 @@ def factor_inplace(L: Array, K: Array, k: int, alpha: float) -> None:
             for r in range(j):
                 total -= L[i, r] * L[j, r]
             if i == j:
-                L[i, i] = math.sqrt(max(total, 1e-300))
+                # No pivot is below the ridge; half of it bounds what rounding leaves of a huge row.
+                L[i, i] = math.sqrt(max(total, 0.5 * alpha))
             else:
                 L[i, j] = total / L[j, j]
 
 
 @jit
-def downdate_inplace(L: Array, x: Array, k: int) -> None:
-    """Make L the factor of LL' - x x', which is positive definite; ``x`` is used up."""
+def downdate_inplace(L: Array, x: Array, k: int, alpha: float) -> None:
+    """Make L the factor of LL' - x x', which is at least alpha I; ``x`` is used up."""
     for j in range(k):
         if x[j] == 0.0:
             continue
         s = x[j] / L[j, j]
-        c = math.sqrt(max(1.0 - s * s, 1e-30))
+        c = math.sqrt(max(1.0 - s * s, 0.5 * alpha / (L[j, j] * L[j, j])))
         L[j, j] *= c
         for i in range(j + 1, k):
             L[i, j] = (L[i, j] - s * x[i]) / c

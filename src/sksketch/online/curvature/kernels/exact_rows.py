@@ -39,7 +39,9 @@ def factor_inplace(U: Array, G: Array, alpha: float) -> None:
             U[i, j] = G[i, j]
         U[i, i] += alpha
     for k in range(p):
-        root = math.sqrt(max(U[k, k], 1e-300))
+        # No pivot is below the ridge; half of it bounds what rounding leaves of a huge row.
+        root = math.sqrt(max(U[k, k], 0.5 * alpha))
+        U[k, k] = root * root
         for j in range(k, p):
             U[k, j] /= root
         for i in range(k + 1, p):

@@ -337,7 +337,7 @@ def _raise_scale(
     shorter = math.sqrt(1.0 - ratio * ratio)
     for r in range(k):
         e[r] = shorter * b[r]
-    downdate_inplace(L, e, k)
+    downdate_inplace(L, e, k, alpha)
     totals.counters[KEPT] = 0
     force = (base * base - unit[BASE_SCALE] * unit[BASE_SCALE]) / (scale * scale)
     for r in range(k):
