@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 import sksketch
 from sksketch import OnlineNewtonClassifier, OnlineNewtonRegressor, StreamingRidge
@@ -77,6 +78,26 @@ def test_raw_columns_are_as_good_as_standardized_ones(seed, sketch_size):
         for A in (rows, standardized)
     ]
     assert scores[0] > scores[1] - 0.01
+
+
+@pytest.mark.parametrize("width", [12, 60])
+def test_fit_ends_at_the_optimum_whatever_the_level_of_the_targets(width):
+    X, y, rng = table(7, d=width)
+    rows = raw(X, rng)
+    best = make_pipeline(StandardScaler(), RidgeCV()).fit(rows, y).score(rows, y)
+    for level in (0.0, 1e6):
+        model = OnlineNewtonRegressor().fit(rows, y + level)
+        assert model.score(rows, y + level) > best - 0.001
+
+
+def test_fit_has_the_same_bits_with_any_number_of_threads():
+    X, y, _ = table(8, d=600, n=1500)
+    found = []
+    for n_threads in (1, 2, 3):
+        with threadpool_limits(n_threads):
+            found.append(OnlineNewtonClassifier().fit(X, y > 0).coef_)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

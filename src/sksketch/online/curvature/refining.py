@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array
+from sksketch.arrays.threads import one_blas_thread
 from sksketch.online.curvature.exact_newton import ExactNewton
 from sksketch.online.curvature.kernels import layout
 from sksketch.online.curvature.learner import CurvatureLearner
@@ -68,8 +69,8 @@ class Coordinates:
 
     def ridge(self) -> Array:
         """Return the penalty of each coordinate: alpha times the squared scale it is about."""
+        # The intercept is in the user's units, the others in those of their columns.
         own = self.units[:, layout.BASE_SCALE] * np.append(np.ones(self.lead), self.inverse)
-        own[: self.lead] = self.constant
         own[own == 0.0] = 1.0
         penalties = self.learner.problem.alpha * own[None, :] ** 2
         return np.asarray(self._behind(penalties, 1.0)[0])
@@ -119,16 +120,17 @@ def refined(
     if problem.loss in ROUNDED:
         unit = learner.mean_residual if problem.loss == "absolute" else 1.0
         knee = ROUNDED[problem.loss] * max(unit, 1e-300)
-    found = descend(
-        lambda: own.blocks(X, targets, weights),
-        own.weights(),
-        loss=problem.loss,
-        ridge=own.ridge(),
-        precondition=own.precondition(),
-        max_passes=max_passes,
-        knee=knee,
-        sample_rows=_sample_rows(X),
-    )
+    with one_blas_thread():
+        found = descend(
+            lambda: own.blocks(X, targets, weights),
+            own.weights(),
+            loss=problem.loss,
+            ridge=own.ridge(),
+            precondition=own.precondition(),
+            max_passes=max_passes,
+            knee=knee,
+            sample_rows=_sample_rows(X),
+        )
     return [learner.with_weights(own.of_learner(found.weights))]
 
 
