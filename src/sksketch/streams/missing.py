@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array, Matrix
 from sksketch.exceptions import Option, SourceError
+from sksketch.streams.columns import is_table
 
 MISSING = ("error", "mean", "drop")
 # Left to whoever gets the rows.
@@ -56,9 +57,12 @@ class Missing:
         if sp.issparse(X):
             self._check_sparse(X, place)
             holes = None
+        elif is_table(X):
+            # Whoever encodes it fills the holes, unless rows with any are not wanted.
+            holes = _holes_of_table(X) if self._mode == "drop" else None
         else:
             holes = np.isnan(X) if _has_nan(X) else None
-        y_holes = None if y is None or not _has_nan(y) else np.isnan(y)
+        y_holes = None if y is None else _holes_of_targets(y)
         n_missing = sum(int(h.sum()) for h in (holes, y_holes) if h is not None)
         if self._mode == "mean":
             if y_holes is not None:
@@ -75,7 +79,8 @@ class Missing:
             if found is not None:
                 bad |= found.reshape(len(bad), -1).any(axis=1)
         y, weights = (None if part is None else part[~bad] for part in (y, weights))
-        return Resolved(X[~bad], y, n_missing, int(bad.sum()), weights)
+        left = X.filter(~bad) if is_table(X) else X[~bad]
+        return Resolved(left, y, n_missing, int(bad.sum()), weights)
 
     def _refuse(
         self, holes: Any, names: list[str] | None, what: str, place: Callable[[int], str]
@@ -102,7 +107,7 @@ class Missing:
             )
 
     def _with_means(self, X: Matrix, holes: Array | None, place: Callable[[int], str]) -> Any:
-        if sp.issparse(X) or not len(X):
+        if sp.issparse(X) or is_table(X) or not len(X):
             return X
         if self._sums is None or self._counts is None:
             self._sums, self._counts = np.zeros(X.shape[1]), np.zeros(X.shape[1], np.int64)
@@ -134,6 +139,21 @@ class Missing:
             place=place(0),
             column=name,
         )
+
+
+def _holes_of_table(table: Any) -> Array | None:
+    """Return which rows of an Arrow table have how many holes, as one column."""
+    counts = np.zeros(len(table), dtype=np.int64)
+    for column in table.columns:
+        counts += column.is_null(nan_is_null=True).to_numpy()
+    return counts if counts.any() else None
+
+
+def _holes_of_targets(y: Array) -> Array | None:
+    if y.dtype.kind == "O":
+        holes = np.array([value is None for value in y.ravel()]).reshape(y.shape)
+        return holes if holes.any() else None
+    return np.isnan(y) if _has_nan(y) else None
 
 
 def _has_nan(X: Matrix) -> bool:

@@ -43,6 +43,7 @@ def open_rows(
     n_features: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     read_ahead: bool = True,
+    raw: bool = False,
 ) -> RowSource:
     """Open rows, wherever they are, to be read block by block in flat memory.
 
@@ -96,6 +97,10 @@ def open_rows(
         first block if ``n_features`` is given.
     read_ahead : bool, default=True
         Whether files are read and parsed in a background thread, some blocks ahead.
+    raw : bool, default=False
+        Whether the rows of tables are given as Arrow tables, with columns of any type, for a
+        `TableEncoder`. Its options then say what missing values become; here they can only be
+        dropped with their rows.
 
     Returns
     -------
@@ -131,7 +136,7 @@ def open_rows(
     >>> [block.X.tolist() for block in source.blocks()], source.n_missing
     ([[[1.0, 5.0], [3.0, 5.0], [5.0, 6.0]]], 1)
     """
-    choice = Choice(columns, target, one_hot, categories, dtype)
+    choice = Choice(columns, target, one_hot, categories, dtype, raw)
     if isinstance(source, RowSource):
         raise TypeError("the rows are open already; pass the options where they are opened")
     reader = _paths_reader(source, choice, format, header, delimiter, n_features, zero_based)

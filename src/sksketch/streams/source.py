@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sksketch._typing import Array
 from sksketch.exceptions import SourceError
 from sksketch.streams.blocks import Block, reblock
+from sksketch.streams.columns import is_table
 from sksketch.streams.missing import MISSING, UNCHECKED, Missing, Resolved
 from sksketch.streams.prefetch import read_ahead
 
@@ -278,6 +279,10 @@ def digest(*arrays: Array) -> str:
     """Return a digest of each array, or of some rows from end to end of a large one."""
     found = hashlib.blake2b(digest_size=16)
     for array in arrays:
+        if is_table(array) or array.dtype.hasobject:
+            rows: Any = array[:64]
+            found.update(repr(rows.to_pydict() if is_table(rows) else rows.tolist()).encode())
+            continue
         found.update(str((array.shape, array.dtype.str)).encode())
         if array.nbytes > DIGEST_BYTES:
             array = array[np.linspace(0, len(array) - 1, 64).astype(np.int64)]
