@@ -79,7 +79,8 @@ class Missing:
             if found is not None:
                 bad |= found.reshape(len(bad), -1).any(axis=1)
         y, weights = (None if part is None else part[~bad] for part in (y, weights))
-        left = X.filter(~bad) if is_table(X) else X[~bad]
+        rows: Any = X
+        left = rows.filter(~bad) if is_table(X) else rows[~bad]
         return Resolved(left, y, n_missing, int(bad.sum()), weights)
 
     def _refuse(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -12,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 from array_api_compat import is_array_api_obj
 
+from sksketch._typing import Array
 from sksketch.exceptions import SourceError
 from sksketch.streams.blocks import BlockSource, is_iterable_of_blocks
-from sksketch.streams.columns import Choice
+from sksketch.streams.columns import Choice, as_targets
 from sksketch.streams.files import STDIN, TEXT_FORMATS, find_files, format_of
 from sksketch.streams.formats.arrays import ArrayReader, BlocksReader, NpyReader, npz_reader
-from sksketch.streams.formats.arrow import ArrowReader
+from sksketch.streams.formats.arrow import ArrowReader, target_values
 from sksketch.streams.formats.delimited import CsvReader
 from sksketch.streams.formats.frames import FrameReader, as_frame
 from sksketch.streams.formats.parquet import ParquetReader
@@ -139,8 +141,13 @@ def open_rows(
     choice = Choice(columns, target, one_hot, categories, dtype, raw)
     if isinstance(source, RowSource):
         raise TypeError("the rows are open already; pass the options where they are opened")
-    reader = _paths_reader(source, choice, format, header, delimiter, n_features, zero_based)
+    text = format, header, delimiter, n_features, zero_based
+    reader = _paths_reader(source, choice, *text)
     reader = reader or _object_reader(source, choice)
+    alone = None
+    if isinstance(target, str) and reader.target_names == [target] and reader.feature_names:
+        # A target beside itself: whoever wants the labels need not read the features.
+        alone = partial(_targets_alone, source, target, text)
     return RowSource(
         reader,
         batch_rows=batch_rows,
@@ -154,7 +161,19 @@ def open_rows(
             "zero_based": zero_based,
             "target": target if isinstance(target, int | str) else None,
         },
+        targets_alone=alone,
     )
+
+
+def _targets_alone(source: object, target: str, text: tuple[Any, ...]) -> Iterator[Array]:
+    """Yield the targets of the rows that have one; no other column is read."""
+    choice = Choice([target], raw=True)
+    reader = _paths_reader(source, choice, *text) or _object_reader(source, choice)
+    rows = RowSource(reader, batch_rows=None, missing="drop", in_background=True)
+    for block in rows.blocks():
+        table: Any = block.X
+        for column in table.column(0).chunks:
+            yield as_targets(target_values(column))
 
 
 def _paths_reader(

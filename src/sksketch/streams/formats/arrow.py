@@ -60,7 +60,7 @@ def batch_rows(batch: pa.RecordBatch, layout: Layout, place: Place) -> XY:
     n_features = batch.num_columns - layout.n_targets
     chosen = batch.select(range(n_features))
     wanted = pa.from_numpy_dtype(layout.dtype)
-    targets = [_target(column) for column in batch.columns[n_features:]]
+    targets = [target_values(column) for column in batch.columns[n_features:]]
     if layout.raw:
         return layout.beside(pa.Table.from_batches([chosen]), targets)
     if not layout.categories and all(kind == wanted for kind in chosen.schema.types):
@@ -85,7 +85,7 @@ def _numbers(column: pa.Array) -> Array:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _target(column: pa.Array) -> Array:
+def target_values(column: pa.Array) -> Array:
     """Return numbers, or names with None where one is missing."""
     if as_field(load_pyarrow().field("target", column.type)).dtype is not None:
         return _numbers(column)
@@ -130,7 +130,7 @@ class ArrowReader:
 
     def __init__(self, source: Any, choice: Choice) -> None:
         pa = load_pyarrow()
-        self._once = isinstance(source, pa.RecordBatchReader)
+        self.reads_once = self._once = isinstance(source, pa.RecordBatchReader)
         if isinstance(source, pa.RecordBatch):
             source = pa.Table.from_batches([source])
         fields = [as_field(field) for field in source.schema]

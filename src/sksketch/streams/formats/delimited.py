@@ -44,6 +44,7 @@ class CsvReader:
     ) -> None:
         load_pyarrow()
         self._files = files
+        self.reads_once = files is None
         first = files[0] if files else None
         self._delimiter = delimiter or ("\t" if first and ".tsv" in first.suffixes else ",")
         self._blocks: Iterator[TextBlock] | None = text_blocks(first, quotes=True)

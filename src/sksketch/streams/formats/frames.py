@@ -37,7 +37,7 @@ class FrameReader:
         self._where = "the frame" if whole is not None else "the first frame"
         rest: Iterator[Any] = iter([]) if whole is not None else iter(frames)
         first = whole if whole is not None else _as_frame_of_iterable(next(rest), 0)
-        self._once = whole is None
+        self.reads_once = self._once = whole is None
         self._layout = Layout(_fields(first), choice, self._where)
         self._names = [first.columns[i] for i in self._layout.reads]
         # Targets that are no numbers.
