@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from itertools import chain
 from typing import Any
 
@@ -12,6 +13,7 @@ from sksketch.models.steps import Chain
 from sksketch.run.settled import TILE_ROWS, Settling
 from sksketch.streams import Block, RowSource, reblock
 from sksketch.streams.device import device_blocks
+from sksketch.streams.prefetch import read_ahead
 
 
 class Passes:
@@ -86,10 +88,18 @@ class Passes:
                 continue
             n_given = skip
             blocks = self._settling.settled(self._pass(skip), None if skip else self._learned())
-            for block in blocks:
-                n_given += int(block.X.shape[0])
-                yield block
+            with closing(self._mapped(blocks)) as mapped:
+                for block in mapped:
+                    n_given += int(block.X.shape[0])
+                    yield block
             self.pass_rows, skip = n_given, 0
+
+    def _mapped(self, blocks: Iterator[Block]) -> Generator[Block, None, None]:
+        """Map the blocks of the model by the steps; in the background where rows are read so."""
+        if self.is_early or not self._steps.steps:
+            return _given(blocks)
+        mapped = (Block(self._steps.transform(b.X), b.y, b.sample_weight) for b in blocks)
+        return read_ahead(mapped, 1) if self._rows.in_background else _given(mapped)
 
     def _begin_pass(self, number: int) -> None:
         self.number = number
@@ -130,3 +140,7 @@ class Passes:
                 self._steps.learn(number, X[:part], None if y is None else y[:part])
                 left -= part
         return chain(waiting, blocks)
+
+
+def _given(blocks: Iterator[Block]) -> Generator[Block, None, None]:
+    yield from blocks

@@ -220,14 +220,12 @@ class _Run:
         self._save()
 
     def _learn(self, block: Block) -> None:
-        early, number = self._passes.is_early, self._passes.number
-        X: Any = block.X if early else self._steps.transform(block.X)
         self._whole = False
         with nullcontext() if self._resumed_from is None else using(self._resumed_from):
-            if early:
-                self._steps.learn(number, X, block.y)
+            if self._passes.is_early:
+                self._steps.learn(self._passes.number, block.X, block.y)
             else:
-                self._give(X, block.y, block.sample_weight)
+                self._give(block.X, block.y, block.sample_weight)
         self._n_done += block.X.shape[0]
         self._whole = True
 

@@ -14,6 +14,8 @@ from sksketch.exceptions import Option, SourceError
 
 # Less than blocks of arrays have: while reading ahead, four of them are in memory.
 TABLE_BYTES = 4 * 2**20
+# Columns of raw tables are worked on one by one, in some calls each.
+RAW_BYTES = 16 * 2**20
 # Every column of a block costs a call, so blocks of very many columns have more bytes.
 WIDE_ROWS, WIDE_BYTES = 1024, 64 << 20
 
@@ -114,6 +116,8 @@ class Layout:
     def block_rows(self) -> int:
         """Rows that fill a block."""
         row_bytes = self.n_features * self.dtype.itemsize
+        if self.raw:
+            return max(1, RAW_BYTES // row_bytes)
         return max(1, TABLE_BYTES // row_bytes, min(WIDE_ROWS, WIDE_BYTES // row_bytes))
 
     def assemble(self, features: Sequence[Array] | Array, targets: Sequence[Array]) -> XY:
