@@ -57,8 +57,8 @@ class Missing:
             self._check_sparse(X, place)
             holes = None
         else:
-            holes = np.isnan(X) if _has_nan(X) else None
-        y_holes = None if y is None or not _has_nan(y) else np.isnan(y)
+            holes = self._holes(X, self._features, "column", place)
+        y_holes = None if y is None else self._holes(y, self._targets, "target", place)
         n_missing = sum(int(h.sum()) for h in (holes, y_holes) if h is not None)
         if self._mode == "mean":
             if y_holes is not None:
@@ -77,6 +77,24 @@ class Missing:
         y, weights = (None if part is None else part[~bad] for part in (y, weights))
         return Resolved(X[~bad], y, n_missing, int(bad.sum()), weights)
 
+    def _holes(
+        self, values: Array, names: list[str] | None, what: str, place: Callable[[int], str]
+    ) -> Array | None:
+        """Return where values are missing, or None if all are there; infinite ones are refused."""
+        if _all_finite(values):
+            return None
+        endless = np.isinf(values)
+        if endless.any():
+            row, column = np.argwhere(endless.reshape(len(values), -1))[0]
+            label = f"{what} {column}" if names is None else f"{what} {names[column][:40]!r}"
+            raise SourceError(
+                f"infinite value in {label}; repair it, or leave it empty to treat it as missing",
+                place=place(int(row)),
+                column=int(column) if names is None else names[column],
+            )
+        holes = np.isnan(values)
+        return holes if holes.any() else None
+
     def _refuse(
         self, holes: Any, names: list[str] | None, what: str, place: Callable[[int], str]
     ) -> None:
@@ -90,12 +108,16 @@ class Missing:
         )
 
     def _check_sparse(self, X: sp.csr_array, place: Callable[[int], str]) -> None:
-        if _has_nan(X.data):
-            entry = int(np.flatnonzero(np.isnan(X.data))[0])
+        if _all_finite(X.data):
+            return
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        if len(bad):
+            entry = int(bad[0])
             row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
             column = int(X.indices[entry])
+            what = "NaN" if np.isnan(X.data[entry]) else "infinite value"
             raise SourceError(
-                f"NaN in column {column} of sparse rows; leave the entry out if it is zero, or "
+                f"{what} in column {column} of sparse rows; leave the entry out if it is zero, or "
                 "drop the row",
                 place=place(row),
                 column=column,
@@ -136,10 +158,10 @@ class Missing:
         )
 
 
-def _has_nan(X: Matrix) -> bool:
-    """Return in one fast pass whether an array of numpy holds a NaN."""
+def _all_finite(X: Matrix) -> bool:
+    """Return in one fast pass whether an array of numpy has only finite numbers, for certain."""
     if not isinstance(X, np.ndarray) or X.dtype.kind != "f" or not X.size:
-        return False
+        return True
     with np.errstate(all="ignore"):
-        # Infinities of both signs cancel to NaN as well.
-        return bool(np.isnan(X.sum())) and bool(np.isnan(X).any())
+        # The sum of large numbers may overflow as well, which a closer look tells.
+        return bool(np.isfinite(X.sum()))
