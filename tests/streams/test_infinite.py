@@ -28,9 +28,13 @@ def test_csv(tmp_path, missing):
 def test_parquet_targets_and_arrays(tmp_path):
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"a": [1.0, 2.0], "y": [0.0, np.inf]}), path)
-    refused(path, "rows.parquet, row group 0, row 1 of it: infinite value in target 'y'", target="y")
+    refused(
+        path, "rows.parquet, row group 0, row 1 of it: infinite value in target 'y'", target="y"
+    )
     refused(np.array([[1.0, np.inf], [-np.inf, 1.0]]), "the array, row 0: infinite value in column")
-    refused(sp.csr_array([[0.0, 0.0], [0.0, np.inf]]), "row 1: infinite value in column 1 of sparse")
+    refused(
+        sp.csr_array([[0.0, 0.0], [0.0, np.inf]]), "row 1: infinite value in column 1 of sparse"
+    )
 
 
 def test_a_sum_that_overflows_is_not_infinite():
