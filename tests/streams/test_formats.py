@@ -133,12 +133,15 @@ def test_a_damaged_file_is_one_clear_line(paths, tmp_path, name, damage):
     cut = data[: len(data) * 2 // 3]
     rest = b"" if damage == "cut" else bytes(i * 37 % 251 for i in range(len(data) - len(cut)))
     (tmp_path / name).write_bytes(cut + rest)
+    message = ""
     try:
         X, _ = gather(open_rows(tmp_path / name, **FORMATS[name][1]).blocks())
     except SourceError as error:
-        assert name in str(error)
-        assert "\n" not in str(error)
-        assert len(str(error)) < 400
+        message = str(error)
+    if message:
+        assert name in message
+        assert "\n" not in message
+        assert len(message) < 400
     else:
         # Lines that end where the file was cut cannot be told from a shorter file.
         assert damage == "cut"
@@ -299,8 +302,8 @@ def test_ragged_lists_are_refused_with_the_row(tmp_path):
     pq.write_table(table, tmp_path / "x.parquet")
     with pytest.raises(SourceError, match="row group 0, row 2 of it: column 'v' has a list of 1"):
         list(open_rows(tmp_path / "x.parquet").blocks())
+    pq.write_table(table.slice(0, 2), tmp_path / "x.parquet")
     with pytest.raises(SourceError, match=r"row 1 of it: missing value in column 'v\[0\]'"):
-        pq.write_table(table.slice(0, 2), tmp_path / "x.parquet")
         list(open_rows(tmp_path / "x.parquet").blocks())
 
 

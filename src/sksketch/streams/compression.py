@@ -1,4 +1,4 @@
-"""Compressed text: told by its first bytes and the ending of its name, unpacked while reading."""
+"""Compressed text: known by its first bytes and the ending of its name, unpacked while reading."""
 
 from __future__ import annotations
 

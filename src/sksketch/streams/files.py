@@ -16,7 +16,7 @@ from tokenize import TokenError
 from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile
 
-from sksketch.exceptions import Option, SourceError
+from sksketch.exceptions import Option, SourceError, StreamExhaustedError
 from sksketch.streams.compression import DAMAGED, ENDINGS, HEAD_BYTES, packing_of, unpacked
 from sksketch.streams.remote import File, RemoteFile, find_remote, is_url, local_path
 
@@ -209,7 +209,7 @@ def blamed(where: object, complaint: str, advice: str) -> Iterator[None]:
     """Turn what a library says about damaged bytes into one sentence that names the place."""
     try:
         yield
-    except SourceError:
+    except (SourceError, StreamExhaustedError):
         raise
     except _PARSER_ERRORS as error:
         # A seek to nowhere comes from a wrong offset in the file; other codes are the system's.

@@ -28,9 +28,9 @@ from sksketch.streams.formats.matrices.annotated import annotated_reader, is_ann
 from sksketch.streams.formats.matrices.hdf5 import hdf5_reader
 from sksketch.streams.formats.matrices.labeled import is_labeled, labeled_reader, netcdf_reader
 from sksketch.streams.formats.matrices.matrix_market import matrix_market_reader
+from sksketch.streams.formats.objects.dicts import RecordsReader
 from sksketch.streams.formats.objects.pairs import PairReader, is_pair
 from sksketch.streams.formats.objects.queries import query_reader
-from sksketch.streams.formats.objects.records import RecordsReader
 from sksketch.streams.formats.parquet import ParquetReader
 from sksketch.streams.formats.svmlight import SvmlightReader
 from sksketch.streams.formats.vw import VwReader
@@ -68,19 +68,29 @@ def open_rows(
 
     Parameters
     ----------
-    source : array, sparse matrix, data frame, path, list of paths, iterable or "-"
-        Arrays of numpy and other libraries, memory maps, scipy's sparse matrices;
-        pandas, Polars and Arrow tables; open Zarr arrays and groups; a file of one of the
-        formats below, a directory of such files, a pattern such as ``"days/*.parquet"`` or
-        a list of paths; an iterable of arrays, frames, ``(X, y)`` pairs, triples with the
-        weight of each row, or blocks, which can be read once; or ``"-"``, the standard input.
-        Files of a directory or pattern are read in the order of their names.
+    source : path, URL, array, sparse matrix, data frame, query, pair, iterable or "-"
+        Files: one of the formats below, a directory of such files, a pattern such as
+        ``"days/*.parquet"``, a list of those, or ``"-"``, the standard input. Files of a
+        directory or pattern are read in the order of their names, and folders called
+        ``year=2024`` give a column ``year``. URLs such as ``s3://``, ``gs://``, ``https://``
+        and ``memory://`` are read by fsspec, Parquet and Arrow by range and text as a stream.
+
+        Objects: arrays of numpy and other libraries, memory maps, scipy's sparse matrices;
+        pandas, Polars and Arrow tables; a LazyFrame of Polars, a relation of DuckDB, and a
+        Dataset, Scanner or ParquetFile of pyarrow, which run batch by batch; AnnData, also
+        backed; a DataArray or Dataset of xarray; open Zarr arrays and groups; whatever has an
+        Arrow C stream, read once; a pair ``(X, y)`` of rows and targets; a list of dicts.
+
+        An iterable of arrays, frames, dicts, ``(X, y)`` pairs, triples with the weight of each
+        row, or blocks, such as a DataLoader of torch, can be read once.
     target : str, int, list of those, or array, default=None
         The columns that become ``y``, by name or position, or the targets themselves. In an
         ``.npz`` file it is the name of an array. Svmlight and vw files give their labels, unless
         this is an empty list.
     columns : list of str or int, default=None
-        The features, in this order; by default all columns but the targets.
+        The features, in this order; by default all columns but the targets. A column of lists
+        of numbers, all of one length, gives the features ``name[0]``, ``name[1]`` and so on.
+        Of arrays with named dimensions, the dimensions whose labels are the columns.
     batch_rows : int, default=None
         Rows of every block but the last. By default blocks have 4 to 8 MiB, however many
         rows that is.
@@ -98,16 +108,23 @@ def open_rows(
     dtype : float32 or float64, default=None
         Type of the features; by default float32 if all columns are that narrow, else
         float64. Arrays keep theirs.
-    format : "csv", "parquet", "svmlight", "vw", "npy", "npz" or "zarr", default=None
-        By default from the name: ``.csv .tsv .parquet .pq .svm .svmlight .libsvm .vw .npy
-        .npz .zarr``, the text formats also with ``.gz``. The standard input is CSV. "vw" is
-        the text of Vowpal Wabbit, ``label |namespace name:value name ...``; its names are
-        hashed to columns as there, and features of the same column add up. An importance
+    format : str, default=None
+        By default from the name. Tables: "csv" (``.csv .tsv``), "parquet" (``.parquet .pq``),
+        "arrow" (``.feather .arrow .ipc``, and ``.arrows`` for streams), "orc" and "jsonl"
+        (``.jsonl .ndjson .json``, one object in each line). Numbered columns: "svmlight"
+        (``.svm .svmlight .libsvm``), "vw", "mtx" (Matrix Market; entries in the order of rows
+        are streamed, others are sorted in memory), "npy", "npz", "zarr", "hdf5" (``.h5 .hdf5
+        .h5ad``; CSC is read into memory) and "netcdf" (``.nc .nc4``). Text may be packed:
+        ``.gz .bz2 .zst .xz``. The standard input is CSV.
+
+        "vw" is the text of Vowpal Wabbit, ``label |namespace name:value name ...``; its names
+        are hashed to columns as there, and features of the same column add up. An importance
         after the label is the weight of the row.
     header : bool, default=None
         Whether CSV files begin with names; by default they do unless all are numbers.
     delimiter : str, default=None
-        Between the values of a CSV file; by default a comma, a tab for ``.tsv``.
+        Between the values of a CSV file; by default the one of comma, semicolon, tab and bar
+        that divides the first lines evenly.
     n_features : int, default=None
         Columns of svmlight files. Without it they are parsed once more to find out. Columns
         of vw files, a power of two; by default 262144.
@@ -116,6 +133,21 @@ def open_rows(
         first block if ``n_features`` is given.
     read_ahead : bool, default=True
         Whether files are read and parsed in a background thread, some blocks ahead.
+    decimal : str, default="."
+        Decimal mark of the numbers in CSV.
+    thousands : str, default=None
+        Mark between groups of three digits in CSV, such as ``"."`` or ``" "``.
+    na : list of str, default=()
+        Words of CSV that stand for a missing value, beside the usual ones.
+    comment : str, default=None
+        Beginning of CSV lines that are left out.
+    skip : int, default=0
+        Lines of a CSV file before the table.
+    encoding : str, default=None
+        Encoding of CSV files, such as "latin-1"; by default UTF-8.
+    key : str, default=None
+        The matrix in a file or object that holds several: the path of a dataset or sparse
+        group of HDF5 or Zarr, such as "layers/counts", or the name of a variable of NetCDF.
 
     Returns
     -------
@@ -150,6 +182,13 @@ def open_rows(
     >>> source = open_rows([[1.0, 5.0], [3.0, np.nan], [5.0, 6.0]], missing="mean")
     >>> [block.X.tolist() for block in source.blocks()], source.n_missing
     ([[[1.0, 5.0], [3.0, 5.0], [5.0, 6.0]]], 1)
+
+    Rows and targets that lie side by side are one source, and so are dicts.
+
+    >>> open_rows((np.ones((4, 3)), np.arange(4.0))).n_targets
+    1
+    >>> open_rows([{"a": 1, "b": 2}, {"a": 3, "b": 4}], target="b").feature_names
+    ['a']
     """
     choice = Choice(columns, target, one_hot, categories, dtype)
     if isinstance(source, RowSource):

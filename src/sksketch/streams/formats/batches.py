@@ -24,7 +24,7 @@ class Batches(Protocol):
 
     @property
     def where(self) -> str:
-        """What messages call it."""
+        """The name that messages call it by."""
 
     @property
     def n_rows(self) -> int | None:

@@ -39,7 +39,7 @@ def _ipc(file: File) -> _IpcFile | _IpcStream:
 
 
 class _ArrowFile:
-    """What the formats below share: a file, opened anew for each reading."""
+    """A file of batches, opened anew for each reading."""
 
     kind = "Arrow"
     jumps = True

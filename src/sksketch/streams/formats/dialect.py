@@ -39,8 +39,10 @@ class Dialect:
             given = getattr(self, name)
             if given is not None and (not isinstance(given, str) or len(given) != 1):
                 raise ValueError(f"{name} is {given!r}; give one character")
-        if self.decimal in (self.thousands, self.delimiter):
-            raise ValueError(f"decimal is {self.decimal!r} and so is another separator")
+        if self.decimal == self.thousands:
+            raise ValueError(
+                f"decimal and thousands are both {self.decimal!r}; give two characters"
+            )
         if self.comment == "":
             raise ValueError("comment is empty; give the characters that begin a comment")
         if self.skip < 0:
@@ -120,23 +122,30 @@ class Dialect:
         If none does, the one that cuts the first line into most.
         """
         rows = [line for line in lines if line.strip()][:SAMPLE_LINES]
-        taken = (self.decimal, self.thousands)
-        counts = {mark: _widths(rows, mark) for mark in SEPARATORS if mark not in taken}
+        # What stands in numbers separates them only where they are quoted.
+        in_numbers = (self.decimal, self.thousands)
+        marks = sorted(SEPARATORS, key=lambda mark: mark in in_numbers)
+        counts = {mark: _widths(rows, mark) for mark in marks}
         for mark, found in counts.items():
             if found and len(set(found)) == 1 and found[0] > 1:
                 return mark
         return max(counts, key=lambda mark: counts[mark][0] if counts[mark] else 0)
 
     def remedies(self, words: list[str]) -> list[Option]:
-        """Return the options under which text would be numbers, if there are any."""
-        for decimal, thousands in ((",", None), (",", "."), (".", ","), (".", "'"), (",", " ")):
-            if self.delimiter in (decimal, thousands):
-                continue
-            other = replace(self, decimal=decimal, thousands=thousands)
-            if sum(map(other.is_number, words)) > len(words) / 2:
-                found = [] if decimal == "." else [Option("decimal", decimal)]
-                return found + ([] if thousands is None else [Option("thousands", thousands)])
-        return []
+        """Return the options under which most of some text would be numbers, if there are any."""
+        spellings = ((",", None), (",", "."), (".", ","), (".", "'"), (",", " "))
+        numbers = {
+            (decimal, thousands): sum(
+                map(replace(self, decimal=decimal, thousands=thousands).is_number, words)
+            )
+            for decimal, thousands in spellings
+        }
+        best = max(spellings, key=lambda spelling: numbers[spelling])
+        if numbers[best] <= len(words) / 2:
+            return []
+        decimal, thousands = best
+        found = [] if decimal == "." else [Option("decimal", decimal)]
+        return found + ([] if thousands is None else [Option("thousands", thousands)])
 
 
 def _widths(lines: list[str], delimiter: str) -> list[int]:

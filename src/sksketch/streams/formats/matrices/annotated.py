@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,13 @@ def annotated_reader(source: Any, choice: Choice, key: str | None) -> MatrixRead
         pairs = zip(values, missing, strict=True)
         return np.array([None if hole else str(value) for value, hole in pairs], dtype=object)
 
-    # A backed view has rows of its own, so only the whole is told by its file.
+    # A backed view has rows of its own, so its file identifies only the whole.
     backed = getattr(source, "filename", None) if not source.is_view and key is None else None
     return MatrixReader(
         rows,
         choice,
         where,
+        opened=lambda: nullcontext(rows),
         kind="anndata",
         names=names,
         annotation=annotation,
@@ -52,7 +54,7 @@ def annotated_reader(source: Any, choice: Choice, key: str | None) -> MatrixRead
 
 
 def target_is_array(choice: Choice) -> bool:
-    """Return whether the targets came as an array, which no file tells."""
+    """Return whether the targets came as an array, which no file has."""
     return choice.target is not None and bool(np.ndim(choice.target))
 
 
@@ -77,4 +79,6 @@ def _rows(X: Any, where: str) -> Cuttable:
     if hasattr(X, "group"):
         # A sparse matrix that stayed in its file.
         return rows_of(X.group, where)
+    if type(X).__module__.partition(".")[0] == "h5py":
+        return rows_of(X, where)
     return DenseRows(X if hasattr(X, "dtype") else np.asarray(X), where)

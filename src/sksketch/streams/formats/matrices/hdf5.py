@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -39,25 +40,49 @@ def hdf5_reader(file: File, choice: Choice, key: str | None) -> MatrixReader:
     Of an annotated matrix they are those of ``X``, ``columns`` may be the names of variables and
     ``target`` that of an annotation of observations.
     """
-    h5py = load_h5py()
     where = str(file)
-    with blamed(where, "cut short, damaged or not HDF5", "write or fetch it again"):
-        opened = h5py.File(file.open_ranges() if isinstance(file, RemoteFile) else file, "r")
-        node = _chosen(opened, key, where)
-        place = f"{where}, {node.name}"
-        rows = rows_of(node, place)
-        inner = node.name.strip("/").partition("/")[0]
-        # The columns of a matrix in obsm have other names, or none.
-        names = _index(opened, "var") if inner in ("X", "layers") else None
-    return MatrixReader(
-        rows,
-        choice,
-        place,
-        kind="hdf5",
-        names=names if names is not None and len(names) == rows.shape[1] else None,
-        annotation=lambda name: _annotation(opened, name, where),
-        file=file,
-    )
+    with _opened(file) as opened:
+        with _blamed(file):
+            node = _chosen(opened, key, where)
+            path = str(node.name)
+            rows = rows_of(node, f"{where}, {path}")
+            # The columns of a matrix in obsm have other names, or none.
+            named = path.strip("/").partition("/")[0] in ("X", "layers")
+            names = _index(opened, "var") if named else None
+        return MatrixReader(
+            rows,
+            choice,
+            f"{where}, {path}",
+            opened=lambda: _rows_in(file, path),
+            kind="hdf5",
+            names=names if names is not None and len(names) == rows.shape[1] else None,
+            annotation=lambda name: _annotation(opened, name, where),
+            file=file,
+        )
+
+
+def _blamed(file: File) -> AbstractContextManager[None]:
+    return blamed(file, "cut short, damaged or not HDF5", "write or fetch it again")
+
+
+@contextmanager
+def _opened(file: File) -> Iterator[Any]:
+    h5py = load_h5py()
+    with ExitStack() as closing:
+        with _blamed(file):
+            raw: Any = file
+            if isinstance(file, RemoteFile):
+                raw = closing.enter_context(file.open_ranges())
+            opened = closing.enter_context(h5py.File(raw, "r"))
+        yield opened
+
+
+@contextmanager
+def _rows_in(file: File, path: str) -> Iterator[Cuttable]:
+    with _opened(file) as opened:
+        with _blamed(file):
+            rows = rows_of(opened[path], f"{file}, {path}")
+        yield rows
 
 
 def _chosen(opened: Any, key: str | None, where: str) -> Any:
@@ -99,7 +124,7 @@ def _is_sparse(node: Any) -> bool:
 def rows_of(node: Any, where: str) -> Cuttable:
     """Return the rows of a dataset or sparse group; those of a CSC one are read into memory."""
     if hasattr(node, "dtype"):
-        return DenseRows(node, where)
+        return DenseRows(node, where, int(node.chunks[0]) if node.chunks else 1)
     if not _is_sparse(node):
         found = ", ".join(sorted(node)) or "nothing"
         raise SourceError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import islice, product
 from math import prod
 from typing import Any
@@ -13,7 +15,7 @@ from sksketch.exceptions import Option, SourceError
 from sksketch.streams.blocks import BLOCK_BYTES
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import blamed
-from sksketch.streams.formats.matrices.matrix import MatrixReader
+from sksketch.streams.formats.matrices.matrix import Cuttable, MatrixReader
 from sksketch.streams.remote import File, RemoteFile
 
 
@@ -34,12 +36,20 @@ def is_labeled(source: object) -> bool:
 
 def netcdf_reader(file: File, choice: Choice, key: str | None) -> MatrixReader:
     """Return the rows of a variable in a NetCDF file."""
+    with _opened(file) as dataset:
+        return labeled_reader(dataset, choice, key, file)
+
+
+@contextmanager
+def _opened(file: File) -> Iterator[Any]:
     xarray = load_xarray()
-    with blamed(str(file), "cut short, damaged or not NetCDF", "write or fetch it again"):
-        opened = xarray.open_dataset(
-            file.open_ranges() if isinstance(file, RemoteFile) else file, cache=False
-        )
-    return labeled_reader(opened, choice, key, file)
+    with ExitStack() as closing:
+        with blamed(file, "cut short, damaged or not NetCDF", "write or fetch it again"):
+            raw: Any = file
+            if isinstance(file, RemoteFile):
+                raw = closing.enter_context(file.open_ranges())
+            dataset = closing.enter_context(xarray.open_dataset(raw, cache=False))
+        yield dataset
 
 
 def labeled_reader(
@@ -55,8 +65,16 @@ def labeled_reader(
     array = source if dataset is None else _variable(dataset, key, where)
     if array.name is not None:
         where = f"{where}, {array.name}"
-    rows = _StackedRows(array, choice.columns, where)
+    rows = _LabeledRows(array, choice.columns, where)
     by_dimension = rows.by_dimension
+
+    @contextmanager
+    def opened() -> Iterator[Cuttable]:
+        if file is None:
+            yield rows
+            return
+        with _opened(file) as dataset:
+            yield _LabeledRows(_variable(dataset, key, where), choice.columns, where)
 
     def annotation(name: str) -> Array:
         holder = array.coords if name in array.coords else dataset if dataset is not None else {}
@@ -78,6 +96,7 @@ def labeled_reader(
             choice.dtype,
         ),
         where,
+        opened=opened,
         kind="xarray" if file is None else "netcdf",
         names=rows.names(),
         annotation=annotation,
@@ -102,7 +121,7 @@ def _variable(dataset: Any, key: str | None, where: str) -> Any:
     return dataset.to_array(dim="variable").transpose(..., "variable")
 
 
-class _StackedRows:
+class _LabeledRows:
     """An array of named dimensions, one of which has the rows and the others the columns."""
 
     def __init__(self, array: Any, columns: object, where: str) -> None:
@@ -118,7 +137,7 @@ class _StackedRows:
             advice: list[str | Option] = ["give an array with rows and columns"]
             if array.ndim > 2:
                 advice = [
-                    "stack all dimensions but that of the rows: pass ",
+                    "name the dimensions of the columns: pass ",
                     Option("columns", dims[1:]),
                     f", or array.stack(column={tuple(dims[1:])!r})",
                 ]

@@ -32,9 +32,12 @@ class Cuttable(Protocol):
 
 
 class DenseRows:
-    """A two-dimensional array that is read by slices, such as one in a file."""
+    """A two-dimensional array that is read by slices, such as one in a file.
 
-    def __init__(self, array: Any, where: str) -> None:
+    ``together`` is the number of rows that are stored, and so unpacked, as one.
+    """
+
+    def __init__(self, array: Any, where: str, together: int = 1) -> None:
         if array.ndim != 2 or array.dtype.kind not in "biuf":
             raise SourceError(
                 f"{where}: holds {array.dtype} of shape {tuple(array.shape)}; give a 2-D array of "
@@ -42,11 +45,8 @@ class DenseRows:
             )
         self._array = array
         self.shape = int(array.shape[0]), int(array.shape[1])
-        chunks = getattr(array, "chunks", None)
-        # A chunk is unpacked as a whole.
-        chunk = int(chunks[0]) if chunks else 1
         row_bytes = max(1, self.shape[1] * array.dtype.itemsize)
-        self.step = chunk * max(1, BLOCK_BYTES // (chunk * row_bytes))
+        self.step = together * max(1, BLOCK_BYTES // (together * row_bytes))
 
     def cut(self, start: int, stop: int) -> Any:
         """Return some rows."""
@@ -89,7 +89,10 @@ class MemoryRows:
 
 
 class MatrixReader:
-    """The rows of a matrix, with the names of its columns and annotations as targets."""
+    """The rows of a matrix, with the names of its columns and annotations as targets.
+
+    ``opened`` gives the matrix for one reading; that of a file is closed after it.
+    """
 
     ahead = BLOCKS_AHEAD
 
@@ -99,12 +102,14 @@ class MatrixReader:
         choice: Choice,
         where: str,
         *,
+        opened: Callable[[], AbstractContextManager[Cuttable]],
         kind: str,
         names: list[str] | None = None,
         annotation: Callable[[str], Array] | None = None,
         file: File | None = None,
     ) -> None:
-        self._rows, self._where, self._kind, self._file = rows, where, kind, file
+        self._opened, self._where, self._kind, self._file = opened, where, kind, file
+        self._step, self._width = rows.step, rows.shape[1]
         self.n_rows, width = rows.shape
         target = choice.target
         self._y: Array | None = None
@@ -137,31 +142,32 @@ class MatrixReader:
     def read(self, start_row: int) -> Iterator[RawBlock]:
         """Yield the rows after the first ``start_row``."""
         start = start_row
-        while start < self.n_rows:
-            # Counted from the top, so that whole chunks are read wherever one begins.
-            stop = min(self.n_rows, (start // self._rows.step + 1) * self._rows.step)
-            with self._blamed(start, stop):
-                X = self._rows.cut(start, stop)
-            y = None if self._y is None else self._y[start:stop]
+        with self._opened() as rows:
+            while start < self.n_rows:
+                # Counted from the top, so that rows stored together are read together.
+                stop = min(self.n_rows, (start // self._step + 1) * self._step)
+                with self._blamed(start, stop):
+                    X = rows.cut(start, stop)
+                y = None if self._y is None else self._y[start:stop]
 
-            def place(i: int, start: int = start) -> str:
-                return f"{self._where}, row {start + i}"
+                def place(i: int, start: int = start) -> str:
+                    return f"{self._where}, row {start + i}"
 
-            yield RawBlock(*self._selection.apply(X, y), place)
-            start = stop
+                yield RawBlock(*self._selection.apply(X, y), place)
+                start = stop
 
     def division(self) -> Division:
         """Return blocks of rows."""
         if self._file is None:
             raise SourceError(f"{self._where} cannot be sent to others; give the path of a file")
-        step = self._rows.step
+        step = self._step
         starts = range(0, self.n_rows, step)
         cuts = [FilePart(self._file, start, min(step, self.n_rows - start)) for start in starts]
         return Division(cuts, {})
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells the file, or the last rows of what is none."""
-        shape, chosen = list(self._rows.shape), self._selection.features
+        shape, chosen = [self.n_rows, self._width], self._selection.features
         facts = {"kind": self._kind, "shape": shape, "chosen": chosen}
         if self._file is not None:
             return {**facts, "files": fingerprint([self._file])}

@@ -23,7 +23,7 @@ MOST_ROWS = 2**16
 
 
 class _Header(NamedTuple):
-    """What the first lines of a file say."""
+    """The first lines of a file."""
 
     coordinate: bool
     pattern: bool
@@ -215,7 +215,7 @@ def _is_entry(words: list[bytes], width: int) -> bool:
 
 
 def _csr_blocks(file: File, header: _Header) -> Iterator[Any]:
-    """Yield whole rows of sorted entries; the last row of some lines may go on in the next."""
+    """Yield whole rows of sorted entries; the last row of a block of lines may continue."""
     n_rows, width = header.shape
     first = 0
     held: list[_Entries] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -38,10 +39,12 @@ def query_reader(source: Any, choice: Choice) -> BatchesReader | None:
 
 
 class _Query:
-    """What the sources below share: rows that are asked for from the first one."""
+    """A source whose rows are asked for from the first one on."""
 
     file = None
     jumps = False
+    # Those that the library raises for a query that fails.
+    errors: tuple[type[Exception], ...] = ()
     n_rows: int | None = None
     schema: Any
     where: str
@@ -49,10 +52,14 @@ class _Query:
     def batches(self, names: list[str], start_row: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield all batches, from the first row on."""
         first = 0
-        found = self._run(names)
+        found = None
         while True:
             with blamed(self.where, "the rows cannot be read", "check the query and its files"):
-                batch = next(found, None)
+                try:
+                    found = self._run(names) if found is None else found
+                    batch = next(found, None)
+                except self.errors as error:
+                    raise ValueError(str(error)) from None
             if batch is None:
                 return
             yield first, batch.select(names)
@@ -70,6 +77,7 @@ class _Lazy(_Query):
     def __init__(self, frame: Any) -> None:
         load_pyarrow()
         self._frame = frame
+        self.errors = (sys.modules["polars"].exceptions.PolarsError,)
         self.schema = frame.collect_schema().to_frame().to_arrow().schema
 
     def _run(self, names: list[str]) -> Iterator[pa.RecordBatch]:
@@ -86,6 +94,7 @@ class _Relation(_Query):
     def __init__(self, relation: Any) -> None:
         load_pyarrow()
         self._relation = relation
+        self.errors = (sys.modules["duckdb"].Error,)
         self.schema = relation.limit(0).to_arrow_reader().schema
 
     def _run(self, names: list[str]) -> Iterator[pa.RecordBatch]:
