@@ -127,8 +127,8 @@ class Rows:
         typer.Argument(
             metavar="SOURCE...",
             help="Files, directories, patterns or URLs of CSV, Parquet, Feather, ORC, JSON lines, "
-            "svmlight, Vowpal Wabbit text, Matrix Market, .npy, .npz, Zarr, HDF5, .h5ad or NetCDF, "
-            "also .gz .bz2 .zst .xz; - for CSV on stdin; or saved sketches (.sks), which are read out.",
+            "svmlight, Vowpal Wabbit text, Matrix Market, .npy, .npz, Zarr, HDF5, .h5ad or NetCDF; "
+            "- for CSV on stdin; or saved sketches (.sks), which are read out.",
         ),
     ]
     columns: Annotated[

@@ -6,8 +6,7 @@ import errno
 import re
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 from sksketch.exceptions import SourceError
 
@@ -59,7 +58,11 @@ def is_url(path: object) -> bool:
 def local_path(url: str) -> Path | None:
     """Return the path of a file on this machine, or None for any other URL."""
     parts = urlsplit(url)
-    return Path(url2pathname(parts.path)) if parts.scheme in ("file", "local") else None
+    if parts.scheme not in ("file", "local"):
+        return None
+    path = unquote(parts.path)
+    # A drive comes after a slash that is none of the path.
+    return Path(path[1:] if re.match(r"/[A-Za-z]:", path) else path)
 
 
 def find_remote(url: str) -> list[tuple[RemoteFile, tuple[str, ...]]]:
