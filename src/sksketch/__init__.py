@@ -38,7 +38,7 @@ from sksketch.reduction import (
 )
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.run import fit_dask, fit_spark, fit_stream, sketch_dask, transform_spark
-from sksketch.run.loading import load
+from sksketch.run.loading import load, save
 from sksketch.sketches import (
     Centered,
     Certificate,
@@ -56,6 +56,7 @@ from sksketch.sketches import (
     make_sketch,
 )
 from sksketch.streams import open_rows
+from sksketch.tables import TableEncoder
 
 __version__ = "0.2.0.dev0"
 
@@ -99,6 +100,7 @@ __all__ = [
     "StreamingSVD",
     "StreamingSpectralClustering",
     "SubspaceReduction",
+    "TableEncoder",
     "TwoLevelFrequentDirections",
     "datasets",
     "fit_dask",
@@ -108,6 +110,7 @@ __all__ = [
     "make_sketch",
     "metrics",
     "open_rows",
+    "save",
     "sketch_dask",
     "transform_spark",
 ]

@@ -249,8 +249,8 @@ def test_categories_become_columns_on_request(tmp_path, kind):
         list(opened(categories={"color": ["red", "blue"]}).blocks())
     with pytest.raises(SourceError, match="repeat or are none"):
         opened(categories={"color": ["red", "red"]})
-    with pytest.raises(SourceError, match="target 'color' is not numeric"):
-        opened(target="color")
+    with pytest.raises(SourceError, match="column 'color' is not numeric"):
+        opened(target=["color", "x"])
     holey = frame.assign(color=["red", None, "red", "green"])
     source = opened(holey, categories={"color": COLORS}, missing="drop")
     assert gather(source)[0].shape == (3, 4)

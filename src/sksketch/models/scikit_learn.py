@@ -19,6 +19,13 @@ OUTPUT = "_sklearn_output_config"
 SETTINGS = ("_skl", "_metadata", "_parent")
 
 
+def is_classifier(model: object) -> bool:
+    """Return whether a model tells classes apart."""
+    from sklearn.base import is_classifier as is_one
+
+    return hasattr(model, "__sklearn_tags__") and bool(is_one(model))
+
+
 def output_of(estimator: object) -> str:
     """Return the container that `set_output` has asked ``transform`` for."""
     return str(vars(estimator).get(OUTPUT, {}).get("transform") or "default")

@@ -12,8 +12,9 @@ import numpy as np
 
 from sksketch._typing import PathLike
 from sksketch.exceptions import ExplainedError, Option, StateFormatError
-from sksketch.models.base import Estimator, put
-from sksketch.sketches import Sketch
+from sksketch.models.base import put
+from sksketch.models.plain_states import from_state, has_learned, state_of
+from sksketch.sketches import Sketch, load_sketch
 from sksketch.state.blame import fitting
 from sksketch.state.disk import sweep
 from sksketch.state.persistence import State, read_state, write_state
@@ -32,28 +33,47 @@ class Checkpoint:
         What is run, with its parameters.
     fingerprint : dict
         What tells the source from another.
+    pilot : int, default=None
+        Rows that steps of a pipeline learn from, if not from all.
+
+    Attributes
+    ----------
+    n_written : int
+        Rows that the file has.
+    pass_rows : int
+        Rows of one pass, if the run has ended one; 0 if not.
     """
 
-    def __init__(self, path: PathLike, estimator: object, fingerprint: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        path: PathLike,
+        estimator: object,
+        fingerprint: dict[str, Any],
+        pilot: int | None = None,
+    ) -> None:
         self.path = os.fspath(path)
-        self.n_written = 0
+        self.n_written = self.pass_rows = 0
+        if pilot is not None:
+            fingerprint = {**fingerprint, "pilot": pilot}
         self._estimator = _as_json(described(estimator))
         self._source = _as_json(fingerprint)
 
-    def write(self, model: Estimator | Sketch, n_rows: int, *steps: Estimator) -> None:
+    def write(self, model: Any, n_rows: int, *steps: Any) -> None:
         """Replace the file by one for ``n_rows`` rows, or leave it as it was.
 
-        ``steps`` are those before the model that the rows have changed.
+        ``steps`` are those before the model that the rows have changed. What has not seen any
+        row yet is left out.
         """
         facts: dict[str, Any] = {"estimator": self._estimator, "source": self._source}
-        facts["rows_done"] = n_rows
+        facts |= {"rows_done": n_rows, "pass_rows": self.pass_rows}
         state = State(KIND, VERSION, facts, {})
         for name, part in _named(model, steps):
-            state = state.with_inner(name, part.state())
+            if has_learned(part):
+                state = state.with_inner(name, state_of(part))
         write_state(state, self.path)
         self.n_written = n_rows
 
-    def restore(self, model: Estimator | Sketch, *steps: Estimator, resume: bool) -> int:
+    def restore(self, model: Any, *steps: Any, resume: bool) -> int:
         """Put model and steps where the file has them; return the rows done, 0 to start over."""
         sweep(self.path)
         if not os.path.exists(self.path):
@@ -81,17 +101,21 @@ class Checkpoint:
                 )
         with fitting(self.path):
             n_done = state.count("rows_done")
-            parts = _named(model, steps)
-            restored = [type(part).from_state(state.inner(name)) for name, part in parts]
+            self.pass_rows = int(meta.get("pass_rows") or 0)
+            parts = [pair for pair in _named(model, steps) if f"{pair[0]}.kind" in meta]
+            restored = [_restored(part, state.inner(name)) for name, part in parts]
         for (_, part), found in zip(parts, restored, strict=True):
             put(found, part)
         self.n_written = n_done
         return n_done
 
 
-def _named(
-    model: Estimator | Sketch, steps: tuple[Estimator, ...]
-) -> list[tuple[str, Estimator | Sketch]]:
+def _restored(part: Any, state: State) -> Any:
+    own = getattr(type(part), "from_state", None)
+    return from_state(state, load_sketch) if own is None else own(state)
+
+
+def _named(model: Any, steps: tuple[Any, ...]) -> list[tuple[str, Any]]:
     """Return the parts of a checkpoint with the names that they have in the file."""
     return [("model", model), *((f"step{i}", step) for i, step in enumerate(steps))]
 

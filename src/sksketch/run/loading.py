@@ -1,4 +1,4 @@
-"""Read any saved file back into the object that wrote it."""
+"""Any fitted model to one file, and back into the object that wrote it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sksketch.kernel_methods import (
     StreamingKernelSVD,
     StreamingSpectralClustering,
 )
+from sksketch.models.plain_states import from_state, is_of_scikit_learn, state_of
 from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
 from sksketch.reduction import (
     RandomReduction,
@@ -24,7 +25,8 @@ from sksketch.reduction import (
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.sketches import load_sketch
 from sksketch.state.blame import fitting
-from sksketch.state.persistence import State, read_state
+from sksketch.state.persistence import State, read_state, write_state
+from sksketch.tables import TableEncoder
 
 ESTIMATORS: dict[str, Any] = {
     kind.kind: kind
@@ -45,12 +47,49 @@ ESTIMATORS: dict[str, Any] = {
         RandomReduction,
         ReducedClassifier,
         ReducedRegressor,
+        TableEncoder,
     )
 }
 
 
+def save(model: object, path: PathLike) -> None:
+    """Write a fitted estimator, sketch or pipeline to one file, atomically; `load` reads it.
+
+    Parameters
+    ----------
+    model : estimator, Sketch or Pipeline
+        A pipeline of estimators of sksketch, and of scikit-learn's scalers, Normalizer and
+        Binarizer, frozen or not.
+    path : str or path
+        Where to; a file that is there is replaced.
+
+    Raises
+    ------
+    TypeError
+        If a step is something else, which only a pickle could hold.
+
+    See Also
+    --------
+    load : Reads the file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sksketch import StreamingPCA
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.sks")
+    >>> save(make_pipeline(StandardScaler(), StreamingPCA(2)).fit(X), path)
+    >>> load(path).transform(X).shape
+    (50, 2)
+    """
+    write_state(state_of(model), path)
+
+
 def load(path: PathLike) -> Any:
-    """Return the sketch or estimator that ``save`` wrote to ``path``.
+    """Return the sketch, estimator or pipeline that ``save`` wrote to ``path``.
 
     Parameters
     ----------
@@ -59,7 +98,7 @@ def load(path: PathLike) -> Any:
 
     Returns
     -------
-    Sketch or estimator
+    Sketch, estimator or Pipeline
         An object that continues where the saved one was.
 
     Raises
@@ -71,7 +110,7 @@ def load(path: PathLike) -> Any:
 
     See Also
     --------
-    Sketch.save : Writes a sketch to a file.
+    save : Writes it.
     fit_stream : Learns from a source and keeps checkpoints.
 
     Examples
@@ -92,4 +131,6 @@ def restore(state: State) -> Any:
     """Return the sketch or estimator that a state was taken from."""
     if state.kind in ESTIMATORS:
         return ESTIMATORS[state.kind].from_state(state)
+    if is_of_scikit_learn(state):
+        return from_state(state, restore)
     return load_sketch(state)

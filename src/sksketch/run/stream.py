@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import closing, nullcontext, suppress
 from typing import Any, TypeVar
 
 import numpy as np
 
 from sksketch._typing import Array, PathLike
 from sksketch.models.base import forget
-from sksketch.models.protocols import Settled, SeveralPasses
+from sksketch.models.plain_states import is_plain
+from sksketch.models.protocols import SeveralPasses
 from sksketch.models.scikit_learn import Callbacks
+from sksketch.models.steps import Chain, as_step
 from sksketch.run.checkpoints import Checkpoint
+from sksketch.run.classes import classes_to_learn
+from sksketch.run.interrupts import Interrupts
+from sksketch.run.passes import Passes
 from sksketch.run.progress import Progress, reporting
-from sksketch.run.settled import TILE_ROWS, settled, settling
 from sksketch.run.shards import weights_option
 from sksketch.sketches import Sketch
 from sksketch.state.blame import using
-from sksketch.streams import Block, RowSource, open_rows, reblock
-from sksketch.streams.device import device_blocks
+from sksketch.streams import Block, RowSource, open_rows
 
 T = TypeVar("T")
 
@@ -41,17 +42,21 @@ def fit_stream(
     classes: object = None,
     n_passes: int = 1,
     device: str | None = None,
+    pilot: int | None = None,
 ) -> T:
     """Learn from all rows of a source in one pass that can be resumed.
 
     Parameters
     ----------
     estimator : estimator with ``partial_fit``, pipeline, or empty sketch
-        As with ``fit``, what it learned before is forgotten. In a pipeline the steps before
-        the last must be stateless, such as `Normalizer` or `FunctionTransformer`, or choose what
-        they do by the first rows alone, such as `RandomFeatures`.
+        As with ``fit``, what it learned before is forgotten. Each step of a pipeline before the
+        last that learns by ``partial_fit``, such as `TableEncoder` or scikit-learn's
+        StandardScaler, gets a pass over the rows of its own; those in a ColumnTransformer or
+        FeatureUnion learn side by side. Others must be stateless, frozen in a FrozenEstimator,
+        fitted, or choose what they do by the first rows alone, as `RandomFeatures` does.
     source : RowSource or anything that `open_rows` takes
-        Rows, with targets where the estimator needs them. Weights (the importance in vw files,
+        Rows, with targets where the estimator needs them. Where the first step takes tables, as
+        `TableEncoder` does, it is opened with ``raw=True``. Weights (the importance in vw files,
         the third of ``(X, y, sample_weight)`` in iterables) become its ``sample_weight``.
     checkpoint : path, default=None
         File that an interrupted run resumes from. If it exists, the run continues after
@@ -70,13 +75,17 @@ def fit_stream(
     resume : bool, default=True
         False starts over and replaces an existing checkpoint.
     classes : array-like, default=None
-        Passed to ``partial_fit`` of a classifier.
+        Passed to ``partial_fit`` of a classifier. By default those of a source that can be read
+        again are found by a look at all targets.
     n_passes : int, default=1
         Times that all rows are given, for estimators that gain from seeing them again. A
         `SubspaceReduction` with power passes gets as many as it needs.
     device : str, default=None
         Where the work is done, as torch calls it: "cuda" for a GPU. Blocks are copied there
         while the one before is worked on.
+    pilot : int, default=None
+        Let the steps of a pipeline learn from this many first rows instead of all, so that a
+        single pass is enough, also over rows that can be read only once.
 
     Returns
     -------
@@ -96,36 +105,54 @@ def fit_stream(
     >>> pca = fit_stream(StreamingPCA(2), rows, progress=False)
     >>> pca.n_samples_seen_
     2000
+
+    A table with columns of any type, by a pipeline whose first step learns in a pass of its own:
+
+    >>> import pandas as pd
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sksketch import TableEncoder
+    >>> table = pd.DataFrame({"size": [1.0, 2.0, 9.0, None], "city": ["Rome", "Bern"] * 2})
+    >>> pipeline = make_pipeline(TableEncoder(), StreamingPCA(2))
+    >>> fit_stream(pipeline, table, progress=False)[-1].n_samples_seen_
+    4
     """
     if every is not None and every < 1:
         raise ValueError(f"every is {every}; give rows between checkpoints, or None")
     if n_passes < 1:
         raise ValueError(f"n_passes is {n_passes}; give at least 1")
+    if pilot is not None and pilot < 1:
+        raise ValueError(f"pilot is {pilot}; give rows to learn from, or None")
     steps, model = _parts(estimator, checkpoint is not None)
-    rows = source if isinstance(source, RowSource) else open_rows(source)
+    rows = source if isinstance(source, RowSource) else open_rows(source, raw=steps.takes_tables)
+    if isinstance(model, SeveralPasses):
+        n_passes = max(n_passes, model.n_passes)
+    passes = Passes(rows, steps, model, n_passes, pilot, device)
+    learners = [*passes.settled, *steps.learners()]
     keeper = None
     n_done = 0
     if checkpoint is not None:
-        keeper = Checkpoint(checkpoint, estimator, rows.fingerprint())
-        n_done = keeper.restore(model, *settled(steps), resume=resume)
-    if not n_done and not isinstance(model, Sketch):
-        forget(model)
-    if isinstance(model, SeveralPasses):
-        n_passes = max(n_passes, model.n_passes)
-    run = _Run(steps, model, keeper, every, classes)
+        keeper = Checkpoint(checkpoint, estimator, rows.fingerprint(), pilot=pilot)
+        n_done = keeper.restore(model, *learners, resume=resume)
+        passes.pass_rows = keeper.pass_rows
+    if not n_done:
+        for part in (model, *steps.learners()):
+            if not isinstance(part, Sketch):
+                forget(part)
+    if classes is None:
+        classes = classes_to_learn(model, rows)
+    run = _Run(passes, steps, model, learners, keeper, every, classes)
     callbacks = Callbacks(estimator)
-    n_rows = None if rows.n_rows is None else rows.n_rows * n_passes
-    block_rows = run.n_tile_rows or rows.batch_rows
-    n_blocks = _n_blocks(block_rows, n_rows, n_done) if n_passes == 1 else None
+    n_rows = None if rows.n_rows is None else rows.n_rows * passes.n_all
+    block_rows = passes.n_tile_rows or rows.batch_rows
+    n_blocks = _n_blocks(block_rows, n_rows, n_done) if passes.n_all == 1 else None
     with (
         reporting(progress) as report,
         callbacks.running("fit_stream", n_blocks),
         # An error that is kept would keep what reads ahead, too.
-        closing(_passes(rows, n_done, n_passes, run, device)) as blocks,
+        closing(passes.blocks(n_done)) as blocks,
     ):
-        seen = settling(blocks, steps) if run.n_tile_rows and not n_done else blocks
-        run.all_rows(seen, n_done, n_rows, report, callbacks)
-    if not steps:
+        run.all_rows(blocks, n_done, n_rows, report, callbacks)
+    if not steps.steps:
         name_features(model, rows)
     return estimator
 
@@ -140,21 +167,22 @@ def name_features(model: Any, rows: RowSource) -> None:
 
 
 class _Run:
-    """One pass over the rows: learns block by block and keeps the checkpoint."""
+    """One run over the rows: learns block by block and keeps the checkpoint."""
 
     def __init__(
         self,
-        steps: list[Any],
+        passes: Passes,
+        steps: Chain,
         model: Any,
+        learners: list[Any],
         keeper: Checkpoint | None,
         every: int | None,
         classes: object,
     ) -> None:
-        self._steps, self.model = steps, model
-        self._settled = settled(steps)
-        self.n_tile_rows = TILE_ROWS if self._settled else None
-        if every is not None and self.n_tile_rows is not None:
-            every = -(-every // self.n_tile_rows) * self.n_tile_rows
+        self._passes, self._steps, self.model = passes, steps, model
+        self._learners = learners
+        if every is not None and passes.n_tile_rows is not None:
+            every = -(-every // passes.n_tile_rows) * passes.n_tile_rows
         self._keeper, self._every = keeper, every
         self._options = {} if classes is None else {"classes": classes}
         self._n_done = 0
@@ -175,7 +203,7 @@ class _Run:
         self._n_done = n_done
         report(n_done, n_rows)
         try:
-            with _Interrupts() as interrupts:
+            with Interrupts() as interrupts:
                 for block in _cut(blocks, self._every):
                     with interrupts.held():
                         self._learn(block)
@@ -192,12 +220,14 @@ class _Run:
         self._save()
 
     def _learn(self, block: Block) -> None:
-        X: Any = block.X
-        for step in self._steps:
-            X = step.transform(X)
+        early, number = self._passes.is_early, self._passes.number
+        X: Any = block.X if early else self._steps.transform(block.X)
         self._whole = False
         with nullcontext() if self._resumed_from is None else using(self._resumed_from):
-            self._give(X, block.y, block.sample_weight)
+            if early:
+                self._steps.learn(number, X, block.y)
+            else:
+                self._give(X, block.y, block.sample_weight)
         self._n_done += block.X.shape[0]
         self._whole = True
 
@@ -220,83 +250,30 @@ class _Run:
 
     def _save(self) -> None:
         if self._keeper is not None and self._whole and self._n_done > self._keeper.n_written:
-            self._keeper.write(self.model, self._n_done, *self._settled)
+            self._keeper.pass_rows = self._passes.pass_rows
+            self._keeper.write(self.model, self._n_done, *self._learners)
             self._due = time.monotonic() + PERIOD
 
 
-class _Interrupts:
-    """Lets Ctrl-C wait until a block is learned from, so that what is left can be saved.
-
-    So do SIGTERM and SIGHUP where the program handles them. A second signal does not wait.
-    Outside of the main thread nothing is changed.
-    """
-
-    def __enter__(self) -> _Interrupts:
-        self._busy = False
-        self._pending: tuple[int, Any] | None = None
-        self._former: dict[int, Any] = {}
-        if threading.current_thread() is threading.main_thread():
-            for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-                number = getattr(signal, name, None)
-                former = None if number is None else signal.getsignal(number)
-                if number is not None and callable(former):
-                    self._former[number] = former
-                    signal.signal(number, self._handle)
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        for number, former in self._former.items():
-            signal.signal(number, former)
-
-    def _handle(self, number: int, frame: object) -> None:
-        if self._busy and self._pending is None:
-            self._pending = number, frame
-        else:
-            self._former[number](number, frame)
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the first signal back until the end of the body."""
-        self._busy = True
-        try:
-            yield
-        finally:
-            self._busy = False
-        if self._pending is not None:
-            (number, frame), self._pending = self._pending, None
-            self._former[number](number, frame)
-
-
-def _parts(estimator: object, with_checkpoint: bool) -> tuple[list[Any], Any]:
-    """Return the stateless steps of a pipeline and the one that learns."""
-    steps: list[Any] = []
+def _parts(estimator: Any, with_checkpoint: bool) -> tuple[Chain, Any]:
+    """Return the steps of a pipeline before the last, and the last, which learns."""
+    steps = Chain([])
     model = estimator
     if hasattr(estimator, "steps"):
         *before, (_, model) = estimator.steps
-        steps = [step for _, step in before if step is not None and step != "passthrough"]
-        for name, step in before:
-            if step in steps and not isinstance(step, Settled) and not _is_stateless(step):
-                raise ValueError(
-                    f"the step {name!r} ({type(step).__name__}) learns from rows, and all of them "
-                    "would have to pass twice; use stateless steps before the last one, or "
-                    "RandomFeatures, which needs the first rows alone"
-                )
+        steps = Chain([as_step(*pair) for pair in before])
     if isinstance(model, Sketch):
         if model.n_features is not None:
             raise ValueError(f"{model!r} has rows already; pass its fresh() and merge the two")
     elif not hasattr(model, "partial_fit"):
         raise TypeError(f"{type(model).__name__} has no partial_fit, so it cannot be streamed")
-    if with_checkpoint and not (hasattr(model, "state") and hasattr(model, "from_state")):
-        raise TypeError(
-            f"{type(model).__name__} cannot be saved as plain data; leave checkpoint out, or use "
-            "an estimator of sksketch"
-        )
+    for part in (model, *steps.learners()) if with_checkpoint else ():
+        if not (is_plain(part) or (hasattr(part, "state") and hasattr(part, "from_state"))):
+            raise TypeError(
+                f"{type(part).__name__} cannot be saved as plain data; leave checkpoint out, or "
+                "use an estimator of sksketch"
+            )
     return steps, model
-
-
-def _is_stateless(step: object) -> bool:
-    tags = getattr(step, "__sklearn_tags__", None)
-    return hasattr(step, "transform") and tags is not None and not tags().requires_fit
 
 
 def _cut(blocks: Iterator[Block], every: int | None) -> Iterator[Block]:
@@ -305,32 +282,6 @@ def _cut(blocks: Iterator[Block], every: int | None) -> Iterator[Block]:
         step = block.X.shape[0] if every is None else every
         for start in range(0, block.X.shape[0], max(step, 1)):
             yield block.rows(start, start + step)
-
-
-def _passes(
-    rows: RowSource, n_done: int, n_passes: int, run: _Run, device: str | None
-) -> Generator[Block, None, None]:
-    """Yield all rows ``n_passes`` times, leaving out the first ``n_done``."""
-
-    def blocks(start_row: int = 0) -> Iterator[Block]:
-        if device is None:
-            found = rows.blocks(start_row)
-        else:
-            # A device finds missing values faster than the host.
-            found = device_blocks(rows.unchecked().blocks(start_row), device)
-        return found if run.n_tile_rows is None else reblock(found, run.n_tile_rows)
-
-    if n_passes == 1:
-        yield from blocks(n_done)
-        return
-    for number in range(n_passes):
-        if number and isinstance(run.model, SeveralPasses):
-            run.model.end_pass(number)
-        for block in blocks():
-            skip = min(n_done, block.X.shape[0])
-            n_done -= skip
-            if skip < block.X.shape[0]:
-                yield block.rows(skip)
 
 
 def _n_blocks(batch_rows: int | None, n_rows: int | None, n_done: int) -> int | None:

@@ -306,7 +306,10 @@ def _rows_of_a_block(X: Any) -> int:
 
 
 def _copy(X: Matrix) -> Any:
-    return X.copy() if _is_sparse(X) else array_namespace(X).asarray(X, copy=True)
+    if _is_sparse(X) or isinstance(X, np.ndarray):
+        return X.copy()
+    # Tables of Arrow cannot be changed.
+    return array_namespace(X).asarray(X, copy=True) if is_array_api_obj(X) else X
 
 
 def _join(parts: list[Block]) -> Block:

@@ -49,8 +49,14 @@ class Choice:
     one_hot: Any = None
     categories: Mapping[Any, Sequence[Any]] | None = None
     dtype: npt.DTypeLike | None = None
+    # Whether rows are given as tables of columns of any type.
+    raw: bool = False
 
     def __post_init__(self) -> None:
+        if self.raw and (self.one_hot or self.categories or self.dtype is not None):
+            raise ValueError(
+                "raw tables have their own types; leave one_hot, categories and dtype out"
+            )
         if self.dtype is not None and np.dtype(self.dtype) not in (np.float32, np.float64):
             raise ValueError(f"dtype is {np.dtype(self.dtype)}; give float32, float64 or None")
 
@@ -80,11 +86,12 @@ class Layout:
         self._several = isinstance(choice.target, list | tuple)
         self._features = self._choose_features(choice.columns)
         self.categories = self._choose_categories(choice)
+        self.raw = choice.raw
         for position in self._features:
-            if position not in self.categories:
-                self._check_number(fields[position], "column")
-        for position in self._targets:
-            self._check_number(fields[position], "target")
+            if position not in self.categories and not self.raw:
+                self._check_number(fields[position])
+        for position in self._targets if len(self._targets) > 1 else []:
+            self._check_number(fields[position])
         self.reads = list(dict.fromkeys(self._features + self._targets))
         self.dtype = _common_dtype(choice.dtype, [fields[i] for i in self._features])
         self.target_names = [fields[i].name for i in self._targets] or None
@@ -107,6 +114,11 @@ class Layout:
             "one_hot": None,
             "dtype": str(self.dtype),
         }
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the target is no number, such as the name of a class."""
+        return any(self._fields[i].dtype is None for i in self._targets)
 
     @property
     def block_rows(self) -> int:
@@ -138,7 +150,7 @@ class Layout:
         """Return rows with their targets, or None if there are none."""
         if not len(targets):
             return X, None
-        y = [column.astype(np.float64) for column in targets]
+        y = [as_targets(column) for column in targets]
         return X, np.column_stack(y) if self._several else y[0]
 
     def _find(self, names: Sequence[Any], what: str) -> list[int]:
@@ -191,16 +203,17 @@ class Layout:
                 )
         return found
 
-    def _check_number(self, field: Field, what: str) -> None:
+    def _check_number(self, field: Field) -> None:
         if field.dtype is not None:
             return
-        advice: list[str | Option] = ["encode it as numbers"]
-        if what == "column":
-            as_columns = Option("one_hot", field.name)
-            advice = ["leave it out with ", Option("columns", ...), ", or pass ", as_columns]
         raise NotNumericError(
-            f"{what} {field.name[:40]!r} is not numeric ({field.kind}); ",
-            *advice,
+            f"column {field.name[:40]!r} is not numeric ({field.kind}); leave it out with ",
+            Option("columns", ...),
+            ", pass ",
+            Option("one_hot", field.name),
+            ", or encode the table with ",
+            Option("raw", True),
+            " and a TableEncoder",
             place=self._where,
             column=field.name,
         )
@@ -210,6 +223,20 @@ class Layout:
         if position not in self.categories:
             return self._fields[position].names()
         return [f"{name}={category}" for category in self.categories[position]]
+
+
+def is_table(X: object) -> bool:
+    """Return whether rows are an Arrow table and not an array."""
+    return type(X).__module__.partition(".")[0] == "pyarrow"
+
+
+def as_targets(column: Array) -> Array:
+    """Return targets as float64, or as they are if they are no numbers, such as names of classes.
+
+    >>> as_targets(np.array([1, 2], dtype=np.int8)).dtype
+    dtype('float64')
+    """
+    return column.astype(np.float64) if column.dtype.kind in "biuf" else column
 
 
 def _as_list(names: object) -> list[Any]:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array, Matrix
 from sksketch.exceptions import Option, SourceError
+from sksketch.streams.columns import is_table
 
 MISSING = ("error", "mean", "drop")
 # Left to whoever gets the rows.
@@ -56,6 +57,9 @@ class Missing:
         if sp.issparse(X):
             self._check_sparse(X, place)
             holes = None
+        elif is_table(X):
+            # Whoever encodes it fills the holes, unless rows with any are not wanted.
+            holes = _holes_of_table(X) if self._mode == "drop" else None
         else:
             holes = self._holes(X, self._features, "column", place)
         y_holes = None if y is None else self._holes(y, self._targets, "target", place)
@@ -75,12 +79,17 @@ class Missing:
             if found is not None:
                 bad |= found.reshape(len(bad), -1).any(axis=1)
         y, weights = (None if part is None else part[~bad] for part in (y, weights))
-        return Resolved(X[~bad], y, n_missing, int(bad.sum()), weights)
+        rows: Any = X
+        left = rows.filter(~bad) if is_table(X) else rows[~bad]
+        return Resolved(left, y, n_missing, int(bad.sum()), weights)
 
     def _holes(
         self, values: Array, names: list[str] | None, what: str, place: Callable[[int], str]
     ) -> Array | None:
         """Return where values are missing, or None if all are there; infinite ones are refused."""
+        if isinstance(values, np.ndarray) and values.dtype.kind == "O":
+            lost = np.array([value is None for value in values.ravel()]).reshape(values.shape)
+            return lost if lost.any() else None
         if _all_finite(values):
             return None
         endless = np.isinf(values)
@@ -124,7 +133,7 @@ class Missing:
             )
 
     def _with_means(self, X: Matrix, holes: Array | None, place: Callable[[int], str]) -> Any:
-        if sp.issparse(X) or not len(X):
+        if sp.issparse(X) or is_table(X) or not len(X):
             return X
         if self._sums is None or self._counts is None:
             self._sums, self._counts = np.zeros(X.shape[1]), np.zeros(X.shape[1], np.int64)
@@ -156,6 +165,14 @@ class Missing:
             place=place(0),
             column=name,
         )
+
+
+def _holes_of_table(table: Any) -> Array | None:
+    """Return which rows of an Arrow table have how many holes, as one column."""
+    counts = np.zeros(len(table), dtype=np.int64)
+    for column in table.columns:
+        counts += column.is_null(nan_is_null=True).to_numpy()
+    return counts if counts.any() else None
 
 
 def _all_finite(X: Matrix) -> bool:

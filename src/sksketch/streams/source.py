@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sksketch._typing import Array
 from sksketch.exceptions import SourceError
 from sksketch.streams.blocks import Block, reblock
+from sksketch.streams.columns import is_table
 from sksketch.streams.missing import MISSING, UNCHECKED, Missing, Resolved
 from sksketch.streams.prefetch import read_ahead
 from sksketch.streams.remote import File
@@ -144,6 +145,7 @@ class RowSource:
         missing: str,
         in_background: bool,
         options: dict[str, Any] | None = None,
+        targets_alone: Callable[[], Iterator[Array]] | None = None,
     ) -> None:
         if batch_rows is not None and batch_rows < 1:
             raise ValueError(f"batch_rows is {batch_rows}; give at least 1, or None")
@@ -151,6 +153,7 @@ class RowSource:
             raise ValueError(f"missing is {missing!r}; give one of {', '.join(map(repr, MISSING))}")
         self._reader = reader
         self._options = options or {}
+        self._targets_alone = targets_alone
         self.batch_rows = batch_rows
         self.missing = missing
         self._in_background = in_background and reader.ahead > 0
@@ -169,6 +172,18 @@ class RowSource:
     def n_rows(self) -> int | None:
         """Rows in all; None where they are not known, or some may be dropped."""
         return None if self.missing == "drop" else self._reader.n_rows
+
+    @property
+    def reads_once(self) -> bool:
+        """Whether the rows can be read only once."""
+        return bool(getattr(self._reader, "reads_once", False))
+
+    def targets(self) -> Iterator[Array]:
+        """Yield the targets of all rows that have one, without the features where possible."""
+        if self._targets_alone is None:
+            yield from (block.y for block in self.blocks() if block.y is not None)
+            return
+        yield from self._targets_alone()
 
     def blocks(self, start_row: int = 0) -> Iterator[Block]:
         """Yield the rows in order, leaving out the first ``start_row``.
@@ -278,6 +293,10 @@ def digest(*arrays: Array) -> str:
     """Return a digest of each array, or of some rows from end to end of a large one."""
     found = hashlib.blake2b(digest_size=16)
     for array in arrays:
+        if is_table(array) or array.dtype.hasobject:
+            rows: Any = array[:64]
+            found.update(repr(rows.to_pydict() if is_table(rows) else rows.tolist()).encode())
+            continue
         found.update(str((array.shape, array.dtype.str)).encode())
         if array.nbytes > DIGEST_BYTES:
             array = array[np.linspace(0, len(array) - 1, 64).astype(np.int64)]

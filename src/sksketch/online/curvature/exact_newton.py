@@ -60,6 +60,9 @@ class ExactNewton(CurvatureLearner):
         rows = X.toarray() if sp.issparse(X) else np.ascontiguousarray(X)
         scores = np.empty((len(rows), self.problem.n_outputs))
         own = np.ascontiguousarray(targets)
+        learned = *self._state, self._counters, self._sums, self._means
+        # Small beside the work: one large row can spoil the directions that later ones fall into.
+        before = [array.copy() for array in learned]
         curvature_kernels().learn_exact(
             rows,
             own,
@@ -71,7 +74,12 @@ class ExactNewton(CurvatureLearner):
             self._means,
             self._task,
         )
-        self._require_finite(scores, self._W, self._U)
+        try:
+            self._require_finite(scores, self._W, self._U)
+        except ValueError:
+            for array, former in zip(learned, before, strict=True):
+                array[...] = former
+            raise
         return scores
 
     def own_weights(self, features: Array) -> tuple[Array, Array]:

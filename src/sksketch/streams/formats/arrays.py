@@ -247,6 +247,7 @@ class BlocksReader:
         ):
             raise ValueError("target is an array beside an iterable; let it give (X, y) pairs")
         self._source = source if isinstance(source, BlockSource) else IterableSource(source)
+        self.reads_once = isinstance(self._source, IterableSource)
         self._selection = Selection(choice, self._source.n_features, "the iterable")
         self.n_features = self._selection.n_features
         self.n_targets = len(self._selection.targets) or getattr(self._source, "n_targets", 0)

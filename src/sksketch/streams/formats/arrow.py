@@ -61,10 +61,13 @@ def as_field(field: pa.Field) -> Field:
 
 def batch_rows(batch: pa.RecordBatch, layout: Layout, place: Place) -> XY:
     """Return the features and targets of a batch whose columns are those of ``layout.reads``."""
+    pa = load_pyarrow()
     n_features = batch.num_columns - layout.n_targets
     chosen = batch.select(range(n_features))
-    wanted = load_pyarrow().from_numpy_dtype(layout.dtype)
-    targets = [_numbers(column) for column in batch.columns[n_features:]]
+    wanted = pa.from_numpy_dtype(layout.dtype)
+    targets = [target_values(column) for column in batch.columns[n_features:]]
+    if layout.raw:
+        return layout.beside(pa.Table.from_batches([chosen]), targets)
     if not layout.categories and all(kind == wanted for kind in chosen.schema.types):
         # All columns in one call, during which other threads run.
         return layout.beside(chosen.to_tensor(null_to_nan=True).to_numpy(), targets)
@@ -90,6 +93,13 @@ def _numbers(column: pa.Array) -> Array:
             column = column.cast(pa.uint8())
         column = column.cast(pa.float64())
     return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def target_values(column: pa.Array) -> Array:
+    """Return numbers, or names with None where one is missing."""
+    if as_field(load_pyarrow().field("target", column.type)).dtype is not None:
+        return _numbers(column)
+    return np.array([None if v is None else str(v) for v in column.to_pylist()], dtype=object)
 
 
 def _codes(column: pa.Array, categories: list[Any], name: str, place: Place) -> Array:
@@ -130,7 +140,7 @@ class ArrowReader:
 
     def __init__(self, source: Any, choice: Choice) -> None:
         pa = load_pyarrow()
-        self._once = isinstance(source, pa.RecordBatchReader)
+        self.reads_once = self._once = isinstance(source, pa.RecordBatchReader)
         if isinstance(source, pa.RecordBatch):
             source = pa.Table.from_batches([source])
         fields = [as_field(field) for field in source.schema]

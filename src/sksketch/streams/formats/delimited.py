@@ -50,6 +50,7 @@ class CsvReader:
         load_pyarrow()
         self._files = files
         self._dialect, self._partitions = dialect, partitions
+        self.reads_once = files is None
         first = files[0] if files else None
         self._blocks: Iterator[TextBlock] | None = self._text(first)
         block = next(self._blocks, None)

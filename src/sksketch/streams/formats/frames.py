@@ -12,6 +12,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.columns import Choice, Field, Layout
+from sksketch.streams.formats.arrow import batch_rows, load_pyarrow
 from sksketch.streams.source import Place, RawBlock, digest, skip_rows
 
 
@@ -36,9 +37,11 @@ class FrameReader:
         self._where = "the frame" if whole is not None else "the first frame"
         rest: Iterator[Any] = iter([]) if whole is not None else iter(frames)
         first = whole if whole is not None else _as_frame_of_iterable(next(rest), 0)
-        self._once = whole is None
+        self.reads_once = self._once = whole is None
         self._layout = Layout(_fields(first), choice, self._where)
         self._names = [first.columns[i] for i in self._layout.reads]
+        # Targets that are no numbers.
+        self._has_names = self._layout.has_names
         self._frames: Iterable[Any] | None = [whole] if whole is not None else chain([first], rest)
         self.n_rows = len(whole) if whole is not None else None
         self.n_features, self.n_targets = self._layout.n_features, self._layout.n_targets
@@ -70,6 +73,11 @@ class FrameReader:
                     return f"{where}, row {start + i}"
 
                 part = frame[start : start + step]
+                if self._layout.raw or self._has_names:
+                    batch = as_arrow(part, where).combine_chunks().to_batches()
+                    if batch:
+                        yield RawBlock(*batch_rows(batch[0], self._layout, place), place)
+                    continue
                 columns = self._columns(part, place)
                 n_features = len(columns) - self.n_targets
                 rows = self._layout.assemble(columns[:n_features], columns[n_features:])
@@ -105,6 +113,19 @@ class FrameReader:
         )
         parts = [part for raw in ends if raw for part in raw[:2] if part is not None]
         return {"kind": "frame", "n_rows": n_rows, "digest": digest(*parts)}
+
+
+def as_arrow(frame: nw.DataFrame[Any], where: str) -> Any:
+    """Return a frame as an Arrow table, which has one type in each column."""
+    pa = load_pyarrow()
+    try:
+        return frame.to_arrow()
+    except (pa.ArrowException, TypeError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise SourceError(
+            f"{where} has a column of several types ({reason}); convert it to one, for example "
+            "with frame.astype(str)"
+        ) from None
 
 
 def _as_frame_of_iterable(item: object, number: int) -> nw.DataFrame[Any]:

@@ -38,6 +38,7 @@ class JsonLinesReader:
     def __init__(self, files: list[File] | None, choice: Choice, partitions: Partitions) -> None:
         pa = load_pyarrow()
         self._files, self._partitions = files, partitions
+        self.reads_once = files is None
         first = files[0] if files else None
         self._blocks: Iterator[TextBlock] | None = text_blocks(first)
         block = next(self._blocks, None)

@@ -75,6 +75,7 @@ class SvmlightReader:
                 " for svmlight lines",
             )
         self._files = files
+        self.reads_once = files is None
         self._dtype = np.dtype(np.float64 if choice.dtype is None else choice.dtype)
         self.target_names = ["label"] if self.n_targets else None
         self.n_rows: int | None = None

@@ -78,6 +78,7 @@ class VwReader:
                 f"{N_FEATURES}",
             )
         self._files = files
+        self.reads_once = files is None
         self._blocks: Iterator[TextBlock] | None = None
         if files is None:
             blocks = text_blocks(None)

@@ -40,6 +40,8 @@ class ZarrReader:
     """
 
     ahead = BLOCKS_AHEAD
+    # Targets by name are no columns.
+    has_annotations = True
 
     def __init__(self, store: Any, choice: Choice, key: str | None = None) -> None:
         self._path = Path(store) if isinstance(store, str | Path) else None

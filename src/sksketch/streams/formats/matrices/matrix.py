@@ -95,6 +95,8 @@ class MatrixReader:
     """
 
     ahead = BLOCKS_AHEAD
+    # Targets by name are no columns.
+    has_annotations = True
 
     def __init__(
         self,

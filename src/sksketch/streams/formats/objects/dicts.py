@@ -26,6 +26,7 @@ class RecordsReader:
     def __init__(self, rows: Iterable[Any], choice: Choice) -> None:
         pa = load_pyarrow()
         self._again = rows if isinstance(rows, list | tuple) else None
+        self.reads_once = self._again is None
         items = iter(rows)
         first = [_checked(row, i) for i, row in enumerate(islice(items, RECORDS))]
         self._once: Iterator[Any] | None = chain(first, items)

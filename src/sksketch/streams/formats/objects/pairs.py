@@ -40,6 +40,7 @@ class PairReader:
 
     def __init__(self, rows: Reader, targets: Any) -> None:
         self._rows = rows
+        self.reads_once = getattr(rows, "reads_once", False)
         series = nw.from_native(targets, allow_series=True, pass_through=True)
         names: list[str] | None = None
         if isinstance(series, nw.DataFrame):

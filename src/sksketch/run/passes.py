@@ -1,0 +1,132 @@
+"""Passes over the rows: first those in which steps of a pipeline learn, then those of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from itertools import chain
+from typing import Any
+
+from sksketch.exceptions import Option, SourceError
+from sksketch.models.protocols import SeveralPasses
+from sksketch.models.steps import Chain
+from sksketch.run.settled import TILE_ROWS, Settling
+from sksketch.streams import Block, RowSource, reblock
+from sksketch.streams.device import device_blocks
+
+
+class Passes:
+    """All blocks of a run, pass after pass.
+
+    Parameters
+    ----------
+    rows : RowSource
+        The rows.
+    steps : Chain
+        The steps before the model.
+    model : estimator or sketch
+        The last step.
+    n_passes : int
+        Passes of the model.
+    pilot : int or None
+        Rows from which the steps learn instead of all, so that they need no pass of their own.
+    device : str or None
+        Where blocks are copied to.
+
+    Attributes
+    ----------
+    number : int
+        The pass that the last block belongs to.
+    pass_rows : int
+        Rows of a pass; 0 as long as that is not known.
+    """
+
+    def __init__(
+        self,
+        rows: RowSource,
+        steps: Chain,
+        model: Any,
+        n_passes: int,
+        pilot: int | None,
+        device: str | None,
+    ) -> None:
+        self._rows, self._steps, self._model, self._device = rows, steps, model, device
+        self._pilot = pilot if steps.n_passes else None
+        self.n_early = 0 if self._pilot is not None else steps.n_passes
+        self.n_all = self.n_early + n_passes
+        self._settling = Settling(steps)
+        self.n_tile_rows = TILE_ROWS if self._settling.estimators else None
+        self.number = 0
+        self.pass_rows = 0
+        if self.n_early and rows.reads_once:
+            raise SourceError(
+                f"the pipeline reads the rows {self.n_all} times, and they can be read only once; "
+                "give a file or array, or let its steps learn from the first rows with ",
+                Option("pilot", 100_000),
+            )
+
+    @property
+    def is_early(self) -> bool:
+        """Whether steps are learning, and not yet the model."""
+        return self.number < self.n_early
+
+    @property
+    def settled(self) -> list[Any]:
+        """The steps that the first rows settle."""
+        return self._settling.estimators
+
+    def blocks(self, n_done: int) -> Generator[Block, None, None]:
+        """Yield the blocks of all passes, leaving out the first ``n_done`` rows of them."""
+        if n_done and not self.pass_rows and self.n_all > 1:
+            self.pass_rows = self._rows.n_rows or self._count()
+        skip = n_done
+        for number in range(self.n_all):
+            self._begin_pass(number)
+            if self.pass_rows and skip >= self.pass_rows:
+                skip -= self.pass_rows
+                continue
+            n_given = skip
+            blocks = self._settling.settled(self._pass(skip), None if skip else self._learned())
+            for block in blocks:
+                n_given += int(block.X.shape[0])
+                yield block
+            self.pass_rows, skip = n_given, 0
+
+    def _begin_pass(self, number: int) -> None:
+        self.number = number
+        n_before = number - self.n_early
+        if n_before > 0 and isinstance(self._model, SeveralPasses):
+            self._model.end_pass(n_before)
+
+    def _learned(self) -> int:
+        """Return the passes of the steps that are over."""
+        return self.number if self.is_early else self._steps.n_passes
+
+    def _count(self) -> int:
+        return sum(int(block.X.shape[0]) for block in self._rows.blocks())
+
+    def _pass(self, start_row: int) -> Iterator[Block]:
+        if self._device is None:
+            found = self._rows.blocks(start_row)
+        else:
+            # A device finds missing values faster than the host.
+            found = device_blocks(self._rows.unchecked().blocks(start_row), self._device)
+        if self._pilot is not None and self.number == 0 and not start_row:
+            found = self._after_pilot(found, self._pilot)
+        return found if self.n_tile_rows is None else reblock(found, self.n_tile_rows)
+
+    def _after_pilot(self, blocks: Iterator[Block], n_rows: int) -> Iterator[Block]:
+        """Let the steps learn from the first rows, and yield all blocks."""
+        waiting: list[Block] = []
+        missing = n_rows
+        for block in blocks:
+            waiting.append(block)
+            missing -= int(block.X.shape[0])
+            if missing <= 0:
+                break
+        for number in range(self._steps.n_passes):
+            left = n_rows
+            for X, y in waiting:
+                part = min(left, int(X.shape[0]))
+                self._steps.learn(number, X[:part], None if y is None else y[:part])
+                left -= part
+        return chain(waiting, blocks)
