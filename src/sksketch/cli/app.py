@@ -27,7 +27,7 @@ USER_MISTAKE = 2
 # Options whose spelling is not that of the argument, with dashes and its values.
 SPELLINGS: dict[str, Callable[[Option], str]] = {
     "categories": lambda option: f"--one-hot {_only_key(option.values[0])}=A,B",
-    "columns": lambda _: "--columns",
+    "columns": lambda option: f"--columns {_listed(option.values[0])}".rstrip(),
     "one_hot": lambda option: f"--one-hot {option.values[0]}=A,B",
     "header": lambda _: "--header or --no-header",
     "resume": lambda _: "--restart",
@@ -133,6 +133,10 @@ def in_options(error: Exception) -> str:
     'missing value; pass --missing mean or drop'
     """
     return error.spelled(as_option) if isinstance(error, ExplainedError) else str(error)
+
+
+def _listed(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else ""
 
 
 def _only_key(value: object) -> object:

@@ -84,11 +84,17 @@ class InputFormat(StrEnum):
 
     csv = "csv"
     parquet = "parquet"
+    arrow = "arrow"
+    orc = "orc"
+    jsonl = "jsonl"
     svmlight = "svmlight"
     vw = "vw"
+    mtx = "mtx"
     npy = "npy"
     npz = "npz"
     zarr = "zarr"
+    hdf5 = "hdf5"
+    netcdf = "netcdf"
 
 
 class Precision(StrEnum):
@@ -120,8 +126,9 @@ class Rows:
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="Files, directories or patterns of CSV, Parquet, svmlight, Vowpal Wabbit text, "
-            ".npy, .npz or Zarr; - for CSV on stdin; or saved sketches (.sks), which are read out.",
+            help="Files, directories, patterns or URLs of CSV, Parquet, Feather, ORC, JSON lines, "
+            "svmlight, Vowpal Wabbit text, Matrix Market, .npy, .npz, Zarr, HDF5, .h5ad or NetCDF; "
+            "- for CSV on stdin; or saved sketches (.sks), which are read out.",
         ),
     ]
     columns: Annotated[
@@ -148,9 +155,31 @@ class Rows:
             "--header/--no-header", help="Whether the first line of CSV has the column names."
         ),
     ] = None
-    delimiter: Annotated[str | None, typer.Option(help="Character between the values of CSV.")] = (
-        None
-    )
+    delimiter: Annotated[
+        str | None,
+        typer.Option(help="Character between the values of CSV; by default found in the file."),
+    ] = None
+    decimal: Annotated[str, typer.Option(help="Decimal mark of the numbers in CSV.")] = "."
+    thousands: Annotated[
+        str | None, typer.Option(help="Mark between groups of three digits in CSV.")
+    ] = None
+    na: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORD", help="Word of CSV for a missing value; can be repeated."),
+    ] = None
+    comment: Annotated[
+        str | None, typer.Option(help="Beginning of CSV lines that are left out.")
+    ] = None
+    skip: Annotated[int, typer.Option(min=0, help="Lines of CSV before the table.")] = 0
+    encoding: Annotated[
+        str | None, typer.Option(help="Encoding of CSV, such as latin-1; by default UTF-8.")
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Matrix in an HDF5, Zarr or NetCDF file, such as layers/counts."
+        ),
+    ] = None
     n_features: Annotated[
         int | None,
         typer.Option(min=1, help="Columns of svmlight files, or buckets for hashed vw names."),

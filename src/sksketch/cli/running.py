@@ -25,7 +25,8 @@ from sksketch.state.persistence import read_state
 from sksketch.streams import RowSource, divide, open_rows, spare_memory
 
 # Files whose columns have numbers for names.
-NUMBERED = (".npy", ".npz", ".zarr", ".svm", ".svmlight", ".libsvm", ".vw")
+LABELED = (".svm", ".svmlight", ".libsvm", ".vw")
+NUMBERED = (".npy", ".npz", ".zarr", ".mtx", ".h5", ".hdf5", ".nc", *LABELED)
 RANDOM = ("gaussian", "sign", "countsketch", "srht", "sample")
 
 
@@ -60,7 +61,7 @@ def _reading(
         columns = names
     encoded = dict(_category(text) for text in rows.one_hot or [])
     sparse = rows.input_format in ("svmlight", "vw") or any(
-        part in rows.sources[0] for part in NUMBERED[3:]
+        part in rows.sources[0] for part in LABELED
     )
     return {
         # Labels of rows to apply a model to may be missing, and are not used.
@@ -73,6 +74,13 @@ def _reading(
         "format": None if rows.input_format is None else rows.input_format.value,
         "header": rows.header,
         "delimiter": rows.delimiter,
+        "decimal": rows.decimal,
+        "thousands": rows.thousands,
+        "na": rows.na or (),
+        "comment": rows.comment,
+        "skip": rows.skip,
+        "encoding": rows.encoding,
+        "key": rows.key,
         "n_features": rows.n_features or (width if sparse else None),
     }
 
@@ -124,7 +132,7 @@ def sketch_options(method: Method, source: RowSource) -> dict[str, Any]:
 
 
 def _is_sparse(source: RowSource) -> bool:
-    return source.fingerprint()["kind"] in ("svmlight", "vw")
+    return source.fingerprint()["kind"] in ("svmlight", "vw", "mtx")
 
 
 def require_target(source: RowSource) -> None:

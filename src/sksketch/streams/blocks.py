@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, TypeGuard, runtime_checkable
 
 import narwhals as nw
 import numpy as np
@@ -229,6 +229,8 @@ def _as_rows(item: object) -> Block:
     """Read one item of an iterable: a Block, a tuple of X, y and weights, rows, or one row."""
     if isinstance(item, Block):
         item = item.X, item.y, item.sample_weight
+    if _is_batch(item):
+        item = (*item, None) if len(item) == 1 else tuple(item)
     if isinstance(item, tuple) and len(item) not in (2, 3):
         raise ValueError(
             f"the iterable gave a tuple of {len(item)}; let it give (X, y) pairs, "
@@ -242,6 +244,16 @@ def _as_rows(item: object) -> Block:
         y = None if y is None else np.reshape(y, (1, *np.shape(y)))
         weights = None if weights is None else np.reshape(weights, (1, *np.shape(weights)))
     return _as_block(X, y, weights)
+
+
+def _is_batch(item: Any) -> TypeGuard[list[Any]]:
+    """Return whether a list is X, y and weights, as a DataLoader of torch gives them."""
+    return (
+        isinstance(item, list)
+        and 1 <= len(item) <= 3
+        and _is_table(item[0])
+        and len(item[0].shape) == 2
+    )
 
 
 def _as_block(X: Any, y: Any, weights: Any = None) -> Block:

@@ -34,6 +34,12 @@ class Field(NamedTuple):
     kind: str
     dtype: np.dtype[Any] | None
     categories: Sequence[Any] | None = None
+    # Numbers in each row of a column of lists; else 0.
+    width: int = 0
+
+    def names(self) -> list[str]:
+        """Return the names of its features, as numbers."""
+        return [f"{self.name}[{i}]" for i in range(self.width)] if self.width else [self.name]
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,10 @@ class Layout:
         if not self.n_features:
             raise SourceError(f"{where}: no column is left for the features; choose columns")
 
+    def width_of(self, position: int) -> int:
+        """Return the numbers in each row of a column of lists; 0 for any other column."""
+        return self._fields[position].width
+
     def pinned(self) -> dict[str, Any]:
         """Return the options that choose the same columns of another file."""
         names = [self._fields[i].name for i in self._targets]
@@ -132,7 +142,9 @@ class Layout:
             X[...] = features.T
         else:
             parts = [
-                _spread(part, len(self.categories[i])) if i in self.categories else part[:, None]
+                _spread(part, len(self.categories[i]))
+                if i in self.categories
+                else part.reshape(len(part), -1)
                 for i, part in zip(self._features, features, strict=True)
             ]
             np.concatenate(parts, axis=1, out=X, casting="unsafe")
@@ -161,7 +173,7 @@ class Layout:
     def _choose_features(self, columns: object) -> list[int]:
         if columns is None:
             return [i for i in range(len(self._fields)) if i not in self._targets]
-        chosen = self._find(_as_list(columns), "column")
+        chosen = self._find(whole_columns(_as_list(columns), self._fields), "column")
         if len(set(chosen)) < len(chosen) or set(chosen) & set(self._targets):
             raise SourceError("a column is chosen twice; name each column once", place=self._where)
         return chosen
@@ -213,7 +225,7 @@ class Layout:
     def _names_of(self, position: int) -> list[str]:
         name = self._fields[position].name
         if position not in self.categories:
-            return [name]
+            return self._fields[position].names()
         return [f"{name}={category}" for category in self.categories[position]]
 
 
@@ -235,6 +247,25 @@ def _as_list(names: object) -> list[Any]:
     if names is None:
         return []
     return list(names) if isinstance(names, list | tuple | np.ndarray) else [names]
+
+
+def whole_columns(columns: list[Any], fields: Sequence[Field]) -> list[Any]:
+    """Return columns where all elements of a list, in order, stand for the list.
+
+    Models know features by the names of elements.
+
+    >>> whole_columns(["v[0]", "v[1]", "x"], [Field("v", "list", None, width=2)])
+    ['v', 'x']
+    """
+    lists = {f"{field.name}[0]": field for field in fields if field.width}
+    found: list[Any] = []
+    i = 0
+    while i < len(columns):
+        field = lists.get(columns[i]) if isinstance(columns[i], str) else None
+        whole = field is not None and columns[i : i + field.width] == field.names()
+        found.append(field.name if field is not None and whole else columns[i])
+        i += field.width if field is not None and whole else 1
+    return found
 
 
 def _common_dtype(wanted: npt.DTypeLike | None, fields: Sequence[Field]) -> np.dtype[Any]:

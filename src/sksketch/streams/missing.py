@@ -61,8 +61,8 @@ class Missing:
             # Whoever encodes it fills the holes, unless rows with any are not wanted.
             holes = _holes_of_table(X) if self._mode == "drop" else None
         else:
-            holes = np.isnan(X) if _has_nan(X) else None
-        y_holes = None if y is None else _holes_of_targets(y)
+            holes = self._holes(X, self._features, "column", place)
+        y_holes = None if y is None else self._holes(y, self._targets, "target", place)
         n_missing = sum(int(h.sum()) for h in (holes, y_holes) if h is not None)
         if self._mode == "mean":
             if y_holes is not None:
@@ -83,6 +83,27 @@ class Missing:
         left = rows.filter(~bad) if is_table(X) else rows[~bad]
         return Resolved(left, y, n_missing, int(bad.sum()), weights)
 
+    def _holes(
+        self, values: Array, names: list[str] | None, what: str, place: Callable[[int], str]
+    ) -> Array | None:
+        """Return where values are missing, or None if all are there; infinite ones are refused."""
+        if isinstance(values, np.ndarray) and values.dtype.kind == "O":
+            lost = np.array([value is None for value in values.ravel()]).reshape(values.shape)
+            return lost if lost.any() else None
+        if _all_finite(values):
+            return None
+        endless = np.isinf(values)
+        if endless.any():
+            row, column = np.argwhere(endless.reshape(len(values), -1))[0]
+            label = f"{what} {column}" if names is None else f"{what} {names[column][:40]!r}"
+            raise SourceError(
+                f"infinite value in {label}; repair it, or leave it empty to treat it as missing",
+                place=place(int(row)),
+                column=int(column) if names is None else names[column],
+            )
+        holes = np.isnan(values)
+        return holes if holes.any() else None
+
     def _refuse(
         self, holes: Any, names: list[str] | None, what: str, place: Callable[[int], str]
     ) -> None:
@@ -96,12 +117,16 @@ class Missing:
         )
 
     def _check_sparse(self, X: sp.csr_array, place: Callable[[int], str]) -> None:
-        if _has_nan(X.data):
-            entry = int(np.flatnonzero(np.isnan(X.data))[0])
+        if _all_finite(X.data):
+            return
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        if len(bad):
+            entry = int(bad[0])
             row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
             column = int(X.indices[entry])
+            what = "NaN" if np.isnan(X.data[entry]) else "infinite value"
             raise SourceError(
-                f"NaN in column {column} of sparse rows; leave the entry out if it is zero, or "
+                f"{what} in column {column} of sparse rows; leave the entry out if it is zero, or "
                 "drop the row",
                 place=place(row),
                 column=column,
@@ -150,17 +175,10 @@ def _holes_of_table(table: Any) -> Array | None:
     return counts if counts.any() else None
 
 
-def _holes_of_targets(y: Array) -> Array | None:
-    if y.dtype.kind == "O":
-        holes = np.array([value is None for value in y.ravel()]).reshape(y.shape)
-        return holes if holes.any() else None
-    return np.isnan(y) if _has_nan(y) else None
-
-
-def _has_nan(X: Matrix) -> bool:
-    """Return in one fast pass whether an array of numpy holds a NaN."""
+def _all_finite(X: Matrix) -> bool:
+    """Return in one fast pass whether an array of numpy has only finite numbers, for certain."""
     if not isinstance(X, np.ndarray) or X.dtype.kind != "f" or not X.size:
-        return False
+        return True
     with np.errstate(all="ignore"):
-        # Infinities of both signs cancel to NaN as well.
-        return bool(np.isnan(X.sum())) and bool(np.isnan(X).any())
+        # The sum of large numbers may overflow as well, which a closer look tells.
+        return bool(np.isfinite(X.sum()))

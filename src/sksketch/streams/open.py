@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
-from os import PathLike
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from array_api_compat import is_array_api_obj
 
 from sksketch._typing import Array
-from sksketch.exceptions import SourceError
-from sksketch.streams.blocks import BlockSource, is_iterable_of_blocks
 from sksketch.streams.columns import Choice, as_targets
-from sksketch.streams.files import STDIN, TEXT_FORMATS, find_files, format_of
-from sksketch.streams.formats.arrays import ArrayReader, BlocksReader, NpyReader, npz_reader
-from sksketch.streams.formats.arrow import ArrowReader, target_values
-from sksketch.streams.formats.delimited import CsvReader
-from sksketch.streams.formats.frames import FrameReader, as_frame
-from sksketch.streams.formats.parquet import ParquetReader
-from sksketch.streams.formats.svmlight import SvmlightReader
-from sksketch.streams.formats.vw import VwReader
-from sksketch.streams.formats.zarr import ZarrReader, is_store
-from sksketch.streams.source import Reader, RowSource, is_sparse
+from sksketch.streams.source import RowSource
+
+if TYPE_CHECKING:
+    from sksketch.streams.readers import Reading
 
 
 def open_rows(
@@ -46,24 +34,41 @@ def open_rows(
     zero_based: bool | Literal["auto"] = "auto",
     read_ahead: bool = True,
     raw: bool = False,
+    decimal: str = ".",
+    thousands: str | None = None,
+    na: Sequence[str] = (),
+    comment: str | None = None,
+    skip: int = 0,
+    encoding: str | None = None,
+    key: str | None = None,
 ) -> RowSource:
     """Open rows, wherever they are, to be read block by block in flat memory.
 
     Parameters
     ----------
-    source : array, sparse matrix, data frame, path, list of paths, iterable or "-"
-        Arrays of numpy and other libraries, memory maps, scipy's sparse matrices;
-        pandas, Polars and Arrow tables; open Zarr arrays and groups; a file of one of the
-        formats below, a directory of such files, a pattern such as ``"days/*.parquet"`` or
-        a list of paths; an iterable of arrays, frames, ``(X, y)`` pairs, triples with the
-        weight of each row, or blocks, which can be read once; or ``"-"``, the standard input.
-        Files of a directory or pattern are read in the order of their names.
+    source : path, URL, array, sparse matrix, data frame, query, pair, iterable or "-"
+        Files: one of the formats below, a directory of such files, a pattern such as
+        ``"days/*.parquet"``, a list of those, or ``"-"``, the standard input. Files of a
+        directory or pattern are read in the order of their names, and folders called
+        ``year=2024`` give a column ``year``. URLs such as ``s3://``, ``gs://``, ``https://``
+        and ``memory://`` are read by fsspec, Parquet and Arrow by range and text as a stream.
+
+        Objects: arrays of numpy and other libraries, memory maps, scipy's sparse matrices;
+        pandas, Polars and Arrow tables; a LazyFrame of Polars, a relation of DuckDB, and a
+        Dataset, Scanner or ParquetFile of pyarrow, which run batch by batch; AnnData, also
+        backed; a DataArray or Dataset of xarray; open Zarr arrays and groups; whatever has an
+        Arrow C stream, read once; a pair ``(X, y)`` of rows and targets; a list of dicts.
+
+        An iterable of arrays, frames, dicts, ``(X, y)`` pairs, triples with the weight of each
+        row, or blocks, such as a DataLoader of torch, can be read once.
     target : str, int, list of those, or array, default=None
         The columns that become ``y``, by name or position, or the targets themselves. In an
         ``.npz`` file it is the name of an array. Svmlight and vw files give their labels, unless
         this is an empty list.
     columns : list of str or int, default=None
-        The features, in this order; by default all columns but the targets.
+        The features, in this order; by default all columns but the targets. A column of lists
+        of numbers, all of one length, gives the features ``name[0]``, ``name[1]`` and so on.
+        Of arrays with named dimensions, the dimensions whose labels are the columns.
     batch_rows : int, default=None
         Rows of every block but the last. By default blocks have 4 to 8 MiB, however many
         rows that is.
@@ -81,16 +86,23 @@ def open_rows(
     dtype : float32 or float64, default=None
         Type of the features; by default float32 if all columns are that narrow, else
         float64. Arrays keep theirs.
-    format : "csv", "parquet", "svmlight", "vw", "npy", "npz" or "zarr", default=None
-        By default from the name: ``.csv .tsv .parquet .pq .svm .svmlight .libsvm .vw .npy
-        .npz .zarr``, the text formats also with ``.gz``. The standard input is CSV. "vw" is
-        the text of Vowpal Wabbit, ``label |namespace name:value name ...``; its names are
-        hashed to columns as there, and features of the same column add up. An importance
+    format : str, default=None
+        By default from the name. Tables: "csv" (``.csv .tsv``), "parquet" (``.parquet .pq``),
+        "arrow" (``.feather .arrow .ipc``, and ``.arrows`` for streams), "orc" and "jsonl"
+        (``.jsonl .ndjson .json``, one object in each line). Numbered columns: "svmlight"
+        (``.svm .svmlight .libsvm``), "vw", "mtx" (Matrix Market; entries in the order of rows
+        are streamed, others are sorted in memory), "npy", "npz", "zarr", "hdf5" (``.h5 .hdf5
+        .h5ad``; CSC is read into memory) and "netcdf" (``.nc .nc4``). Text may be packed:
+        ``.gz .bz2 .zst .xz``. The standard input is CSV.
+
+        "vw" is the text of Vowpal Wabbit, ``label |namespace name:value name ...``; its names
+        are hashed to columns as there, and features of the same column add up. An importance
         after the label is the weight of the row.
     header : bool, default=None
         Whether CSV files begin with names; by default they do unless all are numbers.
     delimiter : str, default=None
-        Between the values of a CSV file; by default a comma, a tab for ``.tsv``.
+        Between the values of a CSV file; by default the one of comma, semicolon, tab and bar
+        that divides the first lines evenly.
     n_features : int, default=None
         Columns of svmlight files. Without it they are parsed once more to find out. Columns
         of vw files, a power of two; by default 262144.
@@ -103,6 +115,21 @@ def open_rows(
         Whether the rows of tables are given as Arrow tables, with columns of any type, for a
         `TableEncoder`. Its options then say what missing values become; here they can only be
         dropped with their rows.
+    decimal : str, default="."
+        Decimal mark of the numbers in CSV.
+    thousands : str, default=None
+        Mark between groups of three digits in CSV, such as ``"."`` or ``" "``.
+    na : list of str, default=()
+        Words of CSV that stand for a missing value, beside the usual ones.
+    comment : str, default=None
+        Beginning of CSV lines that are left out.
+    skip : int, default=0
+        Lines of a CSV file before the table.
+    encoding : str, default=None
+        Encoding of CSV files, such as "latin-1"; by default UTF-8.
+    key : str, default=None
+        The matrix in a file or object that holds several: the path of a dataset or sparse
+        group of HDF5 or Zarr, such as "layers/counts", or the name of a variable of NetCDF.
 
     Returns
     -------
@@ -137,17 +164,31 @@ def open_rows(
     >>> source = open_rows([[1.0, 5.0], [3.0, np.nan], [5.0, 6.0]], missing="mean")
     >>> [block.X.tolist() for block in source.blocks()], source.n_missing
     ([[[1.0, 5.0], [3.0, 5.0], [5.0, 6.0]]], 1)
+
+    Rows and targets that lie side by side are one source, and so are dicts.
+
+    >>> open_rows((np.ones((4, 3)), np.arange(4.0))).n_targets
+    1
+    >>> open_rows([{"a": 1, "b": 2}, {"a": 3, "b": 4}], target="b").feature_names
+    ['a']
     """
+    # Here and not above: all formats together are many modules.
+    from sksketch.streams.formats.dialect import Dialect
+    from sksketch.streams.readers import Reading, reader_of
+
     choice = Choice(columns, target, one_hot, categories, dtype, raw)
     if isinstance(source, RowSource):
         raise TypeError("the rows are open already; pass the options where they are opened")
-    text = format, header, delimiter, n_features, zero_based
-    reader = _paths_reader(source, choice, *text)
-    reader = reader or _object_reader(source, choice)
+    if isinstance(na, str):
+        raise TypeError(f"na is {na!r}; give a list of words")
+    dialect = Dialect(delimiter, header, decimal, thousands, tuple(na), comment, skip, encoding)
+    reading = Reading(format, dialect, n_features, zero_based, key)
+    reader = reader_of(source, choice, reading)
     alone = None
+    beside = getattr(reader, "has_annotations", False)
     if isinstance(target, str) and reader.target_names == [target] and reader.feature_names:
         # A target beside itself: whoever wants the labels need not read the features.
-        alone = partial(_targets_alone, source, target, text)
+        alone = None if beside else partial(_targets_alone, source, target, reading)
     return RowSource(
         reader,
         batch_rows=batch_rows,
@@ -160,92 +201,21 @@ def open_rows(
             "delimiter": delimiter,
             "zero_based": zero_based,
             "target": target if isinstance(target, int | str) else None,
+            **dialect.changes(),
+            **({} if key is None else {"key": key}),
         },
         targets_alone=alone,
     )
 
 
-def _targets_alone(source: object, target: str, text: tuple[Any, ...]) -> Iterator[Array]:
+def _targets_alone(source: object, target: str, reading: Reading) -> Iterator[Array]:
     """Yield the targets of the rows that have one; no other column is read."""
-    choice = Choice([target], raw=True)
-    reader = _paths_reader(source, choice, *text) or _object_reader(source, choice)
+    from sksketch.streams.formats.arrow import target_values
+    from sksketch.streams.readers import reader_of
+
+    reader = reader_of(source, Choice([target], raw=True), reading)
     rows = RowSource(reader, batch_rows=None, missing="drop", in_background=True)
     for block in rows.blocks():
         table: Any = block.X
         for column in table.column(0).chunks:
             yield as_targets(target_values(column))
-
-
-def _paths_reader(
-    source: object,
-    choice: Choice,
-    wanted: str | None,
-    header: bool | None,
-    delimiter: str | None,
-    n_features: int | None,
-    zero_based: bool | Literal["auto"],
-) -> Reader | None:
-    """Return the reader of files, or None for what is no path."""
-    if source == STDIN if isinstance(source, str) else False:
-        if wanted not in (None, *TEXT_FORMATS):
-            raise ValueError(
-                f"format is {wanted!r}; the standard input is 'csv', 'svmlight' or 'vw'"
-            )
-        files, kind = None, wanted or "csv"
-    elif _is_path(source) or (
-        isinstance(source, list | tuple) and source and all(map(_is_path, source))
-    ):
-        files = find_files(source)
-        kind = format_of(files, wanted)
-    else:
-        return None
-    if kind == "csv":
-        return CsvReader(files, choice, delimiter, header)
-    if kind == "svmlight":
-        return SvmlightReader(files, choice, n_features, zero_based)
-    if kind == "vw":
-        return VwReader(files, choice, n_features)
-    reader: Reader = _BINARY[kind](files or [], choice)
-    return reader
-
-
-def _one(files: list[Path], kind: str) -> Path:
-    if len(files) > 1:
-        raise SourceError(f"{files[0]} and {files[1]}: open one {kind} at a time")
-    return files[0]
-
-
-_BINARY: dict[str, Any] = {
-    "npy": NpyReader,
-    "npz": lambda files, choice: npz_reader(_one(files, ".npz file"), choice),
-    "parquet": ParquetReader,
-    "zarr": lambda files, choice: ZarrReader(_one(files, "Zarr store"), choice),
-}
-
-
-def _is_path(source: object) -> bool:
-    return isinstance(source, str | PathLike)
-
-
-def _object_reader(source: Any, choice: Choice) -> Reader:
-    """Return the reader of a table or iterable in memory."""
-    if type(source).__module__.partition(".")[0] == "pyarrow":
-        return ArrowReader(source, choice)
-    if is_store(source):
-        return ZarrReader(source, choice)
-    if is_array_api_obj(source) or is_sparse(source):
-        return ArrayReader(source, choice)
-    if as_frame(source) is not None:
-        return FrameReader(source, choice)
-    if isinstance(source, BlockSource):
-        return BlocksReader(source, choice)
-    if not is_iterable_of_blocks(source):
-        return ArrayReader(np.asarray(source), choice)
-    items = iter(source)
-    first = next(items, None)
-    if first is None:
-        raise SourceError("the iterable gave no block, so its columns are unknown; give one")
-    again: Iterable[Any] = chain([first], items)
-    if as_frame(first) is not None:
-        return FrameReader(again, choice)
-    return BlocksReader(again, choice)

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from sksketch.exceptions import Option, SourceError
 from sksketch.streams.blocks import Block
 from sksketch.streams.open import open_rows
+from sksketch.streams.remote import File, RemoteFile
 from sksketch.streams.source import FilePart, RowSource
 
 # A part has about this much as float64: the same parts whoever reads them, however many do.
@@ -73,11 +73,11 @@ def divide(source: RowSource, options: dict[str, Any]) -> list[Part]:
 
 
 def _parts(
-    file: Path, parts: Iterator[FilePart], options: dict[str, Any], most_rows: int
+    file: File, parts: Iterator[FilePart], options: dict[str, Any], most_rows: int
 ) -> Iterator[Part]:
     """Join row ranges of a file until they make a part."""
     # Whoever reads it may stand elsewhere.
-    name = os.path.abspath(file)
+    name = str(file) if isinstance(file, RemoteFile) else os.path.abspath(file)
     first, rows = 0, 0
     for part in parts:
         if part.n_rows is None:

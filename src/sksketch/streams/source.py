@@ -6,7 +6,6 @@ import copy
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,6 +17,7 @@ from sksketch.streams.blocks import Block, reblock
 from sksketch.streams.columns import is_table
 from sksketch.streams.missing import MISSING, UNCHECKED, Missing, Resolved
 from sksketch.streams.prefetch import read_ahead
+from sksketch.streams.remote import File
 
 DIGEST_BYTES = 4 * 2**20
 
@@ -72,7 +72,7 @@ class Reader(Protocol):
 class FilePart(NamedTuple):
     """Rows of one file that can be read without those before them; None is all to its end."""
 
-    file: Path
+    file: File
     first_row: int
     n_rows: int | None
 

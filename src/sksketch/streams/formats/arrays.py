@@ -17,6 +17,7 @@ from sksketch.streams.blocks import BLOCK_BYTES, ArraySource, Block, BlockSource
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import blamed, fingerprint
 from sksketch.streams.prefetch import BLOCKS_AHEAD
+from sksketch.streams.remote import File
 from sksketch.streams.source import (
     Division,
     FilePart,
@@ -179,7 +180,7 @@ def _map(file: Path) -> Array:
     return rows
 
 
-def npz_reader(file: Path, choice: Choice) -> ArrayReader:
+def npz_reader(file: File, choice: Choice) -> ArrayReader:
     """Return the rows of an .npz file, which is read into memory.
 
     Arrays ``data``, ``indices``, ``indptr`` and ``shape`` are a CSR matrix, and so is what
@@ -187,7 +188,8 @@ def npz_reader(file: Path, choice: Choice) -> ArrayReader:
     """
     with (
         blamed(file, "cut short or not an .npz file of numbers", "save it again"),
-        ZipFile(file) as saved,
+        file.open("rb") as raw,
+        ZipFile(raw) as saved,
     ):
         arrays = {name.removesuffix(".npy"): _npz_member(saved, name) for name in saved.namelist()}
     name, target = None, choice.target
@@ -212,10 +214,11 @@ def _npz_member(saved: ZipFile, name: str) -> Array:
     return np.asarray(array)
 
 
-def _npz_rows(file: Path, arrays: dict[str, Array]) -> Any:
+def _npz_rows(file: File, arrays: dict[str, Array]) -> Any:
     with blamed(file, "the sparse arrays do not fit together", "save them again"):
         if "format" in arrays and "shape" in arrays:
-            return without_traps(sp.load_npz(file))
+            with file.open("rb") as raw:
+                return without_traps(sp.load_npz(raw))
         if all(name in arrays for name in SPARSE_NAMES):
             data, indices, indptr, shape = (arrays[name] for name in SPARSE_NAMES)
             rows = sp.csr_array((data, indices, indptr), shape=tuple(int(n) for n in shape))

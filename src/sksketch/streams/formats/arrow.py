@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.exceptions import SourceError, StreamExhaustedError
 from sksketch.streams.columns import XY, Choice, Field, Layout
+from sksketch.streams.formats.vectors import as_matrix, with_vectors
 from sksketch.streams.source import Place, RawBlock, digest, skip_rows
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ def load_pyarrow() -> Any:
         import pyarrow
         import pyarrow.compute
         import pyarrow.csv
+        import pyarrow.ipc
+        import pyarrow.json
+        import pyarrow.orc
         import pyarrow.parquet
     except ImportError:
         raise ImportError(
@@ -69,9 +74,14 @@ def batch_rows(batch: pa.RecordBatch, layout: Layout, place: Place) -> XY:
     features = [
         _codes(column, layout.categories[i], name, place)
         if i in layout.categories
+        else as_matrix(column, layout.width_of(i), name, place)
+        if layout.width_of(i)
         else _numbers(column)
         for i, name, column in zip(layout.reads, chosen.schema.names, chosen.columns, strict=False)
     ]
+    if len(features) == 1 and features[0].ndim == 2 and features[0].dtype == layout.dtype:
+        # Embeddings lie row by row as they are.
+        return layout.beside(features[0], targets)
     return layout.assemble(features, targets)
 
 
@@ -134,7 +144,14 @@ class ArrowReader:
         if isinstance(source, pa.RecordBatch):
             source = pa.Table.from_batches([source])
         fields = [as_field(field) for field in source.schema]
-        if not self._once:
+        schema = source.schema
+        if self._once:
+            # Only the first rows tell how long lists are.
+            first = next(iter(source), None)
+            fields = with_vectors(fields, schema, lambda names: first and first.select(names))
+            source = source if first is None else chain([first], source)
+        else:
+            fields = with_vectors(fields, schema, source.select)
             source = source.unify_dictionaries()
             for i, field in enumerate(source.schema):
                 if pa.types.is_dictionary(field.type) and source.column(i).num_chunks:

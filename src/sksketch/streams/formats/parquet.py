@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sksketch.exceptions import SourceError
-from sksketch.streams.columns import TABLE_BYTES, XY, Choice, Layout
+from sksketch.streams.columns import TABLE_BYTES, XY, Choice, Field, Layout
 from sksketch.streams.files import fingerprint
 from sksketch.streams.formats.arrow import as_field, batch_rows, load_pyarrow
+from sksketch.streams.formats.vectors import with_vectors
+from sksketch.streams.partitions import Partitions
 from sksketch.streams.prefetch import BLOCKS_AHEAD
+from sksketch.streams.remote import File, RemoteFile
 from sksketch.streams.source import Division, FilePart, Place, RawBlock, cut_block
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ PAGE_BYTES = 2**18
 class _Groups(NamedTuple):
     """Consecutive row groups of a file that are decoded together."""
 
-    file: Path
+    file: File
     groups: range
     first_row: int
     n_rows: int
@@ -44,8 +46,8 @@ class _Groups(NamedTuple):
 class ParquetReader:
     """The rows of Parquet files, in order; all must have the columns that are read."""
 
-    def __init__(self, files: list[Path], choice: Choice) -> None:
-        self._files = files
+    def __init__(self, files: list[File], choice: Choice, partitions: Partitions) -> None:
+        self._files, self._partitions = files, partitions
         # What decoding side by side takes, once there is little memory.
         self._spared: int | None = None
         self._parts: list[_Groups] = []
@@ -54,13 +56,15 @@ class ParquetReader:
             with _explained(file):
                 opened = _open(file)
                 schema, metadata = opened.schema_arrow, opened.metadata
-            fields = [as_field(field) for field in schema]
+                fields = [as_field(field) for field in schema]
+                fields = with_vectors(fields, schema, partial(_first_rows, opened))
             if number == 0:
+                fields += partitions.fields(fields)
                 self._layout = Layout(fields, choice, str(file))
                 self._names = [fields[i].name for i in self._layout.reads]
-                self._wanted = frozenset(self._names)
-                types = [fields[i].dtype for i in self._layout.reads]
-                self._row_bytes = sum(8 if t is None else t.itemsize for t in types)
+                self._stored = [name for name in self._names if name not in partitions.names]
+                self._wanted = frozenset(self._stored)
+                self._row_bytes = sum(_bytes_of(fields[i]) for i in self._layout.reads)
                 self._numeric = {f.name: f.dtype is not None for f in fields}
                 if len(set(self._numeric)) < len(fields):
                     raise SourceError(f"{file}: two columns have the same name; rename one")
@@ -78,8 +82,8 @@ class ParquetReader:
         self.feature_names = self._layout.feature_names
         self.target_names = self._layout.target_names
 
-    def _check(self, file: Path, fields: dict[str, Any], first: Path) -> None:
-        for name in self._names:
+    def _check(self, file: File, fields: dict[str, Any], first: File) -> None:
+        for name in self._stored:
             if name not in fields:
                 raise SourceError(
                     f"{file}: there is no column {name!r}, which {first} has; give files of the "
@@ -91,7 +95,7 @@ class ParquetReader:
                     "repair the file or leave the column out"
                 )
 
-    def _add(self, file: Path, sizes: list[int]) -> None:
+    def _add(self, file: File, sizes: list[int]) -> None:
         """Collect row groups until they fill a block: short ones cost less together."""
         start, rows = 0, 0
         for group, size in enumerate(sizes):
@@ -152,10 +156,11 @@ class ParquetReader:
         held = 0
         for number in groups:
             # Reading a row refuses a damaged column; only to look at one would end the process.
-            next(opened.iter_batches(1, row_groups=[number], columns=self._names), None)
+            next(opened.iter_batches(1, row_groups=[number], columns=self._stored), None)
             group = opened.metadata.row_group(number)
             columns = (group.column(k) for k in range(group.num_columns))
-            wanted = (c for c in columns if c.path_in_schema in self._wanted)
+            # A column of lists is called after what is in it.
+            wanted = (c for c in columns if self._wanted & {c.path_in_schema, _top(c)})
             held = max(held, sum(map(_bytes_to_decode, wanted)))
         return held
 
@@ -179,7 +184,7 @@ class ParquetReader:
 
         with _explained(part.file, label):
             batches = opened.iter_batches(
-                self._layout.block_rows, row_groups=list(part.groups), columns=self._names
+                self._layout.block_rows, row_groups=list(part.groups), columns=self._stored
             )
         while True:
             with _explained(part.file, label):
@@ -187,7 +192,8 @@ class ParquetReader:
             if batch is None:
                 return
             # Arrow gives the columns in the order of the file.
-            yield batch_rows(batch.select(self._names), self._layout, place)
+            batch = self._partitions.complete(batch, part.file, self._names)
+            yield batch_rows(batch, self._layout, place)
             done += batch.num_rows
 
     def _by_columns(self, opened: ParquetFile, part: _Groups, label: str) -> Iterator[XY]:
@@ -199,21 +205,22 @@ class ParquetReader:
 
         row_bytes = max(1, self._row_bytes // len(self._names))
         step = max(1, CACHED_BYTES // (row_bytes * max(1, part.n_rows)))
-        for start in range(0, len(self._names), step):
-            names = self._names[start : start + step]
+        for start in range(0, len(self._stored), step):
+            names = self._stored[start : start + step]
             with _explained(part.file, label):
                 # One thread, ours: more of them would each keep memory of their own.
                 table = opened.read_row_groups(list(part.groups), columns=names, use_threads=False)
                 (batch,) = table.select(names).combine_chunks().to_batches()
             columns += batch.columns
-        batch = load_pyarrow().RecordBatch.from_arrays(columns, self._names)
+        batch = load_pyarrow().RecordBatch.from_arrays(columns, self._stored)
+        batch = self._partitions.complete(batch, part.file, self._names)
         for start in range(0, batch.num_rows, self._layout.block_rows):
             block = batch.slice(start, self._layout.block_rows)
             yield batch_rows(block, self._layout, partial(_shifted, place, start))
 
     def division(self) -> Division:
         """Return the row groups."""
-        top: dict[Path, int] = {}
+        top: dict[File, int] = {}
         parts = []
         for part in self._parts:
             first = part.first_row - top.setdefault(part.file, part.first_row)
@@ -225,10 +232,26 @@ class ParquetReader:
         return {"kind": "parquet", "n_rows": self.n_rows, "files": fingerprint(self._files)}
 
 
-def _open(file: Path) -> Any:
-    return load_pyarrow().parquet.ParquetFile(
+def _open(file: File) -> Any:
+    open_file = load_pyarrow().parquet.ParquetFile
+    if isinstance(file, RemoteFile):
+        # Ranges that lie close together are fetched as one, as each costs a journey.
+        return open_file(file.open_ranges(), pre_buffer=True, page_checksum_verification=True)
+    return open_file(
         file, buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
     )
+
+
+def _first_rows(opened: ParquetFile, names: list[str]) -> Any:
+    return next(opened.iter_batches(16, columns=names), None)
+
+
+def _bytes_of(field: Field) -> int:
+    return max(1, field.width) * (8 if field.dtype is None else field.dtype.itemsize)
+
+
+def _top(column: ColumnChunkMetaData) -> str:
+    return str(column.path_in_schema).partition(".")[0]
 
 
 def _shifted(place: Place, by: int, i: int) -> str:
@@ -246,7 +269,7 @@ def _bytes_to_decode(column: ColumnChunkMetaData) -> int:
 
 
 @contextmanager
-def _explained(file: Path, group: str = "") -> Iterator[None]:
+def _explained(file: File, group: str = "") -> Iterator[None]:
     """Turn what Arrow says about a damaged file into one sentence that names it."""
     pa = load_pyarrow()
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from sksketch.streams.files import (
     text_blocks,
 )
 from sksketch.streams.prefetch import BLOCKS_AHEAD
+from sksketch.streams.remote import File
 from sksketch.streams.source import Division, FilePart, RawBlock, skip_rows
 
 COMPLAINTS = {
@@ -56,7 +56,7 @@ class SvmlightReader:
 
     def __init__(
         self,
-        files: list[Path] | None,
+        files: list[File] | None,
         choice: Choice,
         n_features: int | None,
         zero_based: bool | Literal["auto"],
@@ -96,7 +96,7 @@ class SvmlightReader:
         self.n_features = n_features or max(1, largest + 1 - self._base)
 
     @staticmethod
-    def _look(blocks: Iterable[TextBlock], file: Path | None) -> tuple[int, int, int]:
+    def _look(blocks: Iterable[TextBlock], file: File | None) -> tuple[int, int, int]:
         """Return the largest and smallest index and the number of rows."""
         largest, smallest, n_rows = -1, 2**31, 0
         for block in blocks:
@@ -126,7 +126,7 @@ class SvmlightReader:
             yield from self._raw_blocks([first], None)
         yield from self._raw_blocks(blocks, None)
 
-    def _raw_blocks(self, blocks: Iterable[TextBlock], file: Path | None) -> Iterator[RawBlock]:
+    def _raw_blocks(self, blocks: Iterable[TextBlock], file: File | None) -> Iterator[RawBlock]:
         for block in blocks:
             labels, indptr, indices, data = parse(block, file)
 
@@ -167,7 +167,7 @@ class SvmlightReader:
         return {"kind": "svmlight", "base": self._base, "files": fingerprint(self._files)}
 
 
-def parse(block: TextBlock, file: Path | None = None) -> Parsed:
+def parse(block: TextBlock, file: File | None = None) -> Parsed:
     """Parse whole lines ``label index:value ...``; an error names file and line.
 
     >>> rows = parse(TextBlock(1, b"1 3:0.5 7:2 # a comment"))

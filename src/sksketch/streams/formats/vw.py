@@ -6,7 +6,6 @@ import re
 import warnings
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from sksketch.streams.files import (
     text_blocks,
 )
 from sksketch.streams.prefetch import BLOCKS_AHEAD
+from sksketch.streams.remote import File
 from sksketch.streams.source import Division, FilePart, RawBlock, skip_rows
 
 # The default of Vowpal Wabbit.
@@ -67,7 +67,7 @@ class VwReader:
     feature_names = None
     n_rows = None
 
-    def __init__(self, files: list[Path] | None, choice: Choice, n_features: int | None) -> None:
+    def __init__(self, files: list[File] | None, choice: Choice, n_features: int | None) -> None:
         self.n_targets = int(choice.wants_label("vw"))
         self.target_names = ["label"] if self.n_targets else None
         self.n_features = N_FEATURES if n_features is None else n_features
@@ -100,7 +100,7 @@ class VwReader:
         blocks, self._blocks = self._blocks, None
         return skip_rows(self._raw_blocks(blocks, None), start_row)
 
-    def _raw_blocks(self, blocks: Iterator[TextBlock], file: Path | None) -> Iterator[RawBlock]:
+    def _raw_blocks(self, blocks: Iterator[TextBlock], file: File | None) -> Iterator[RawBlock]:
         for block in blocks:
             labels, weights, indptr, indices, data, initial_at = parse(block, self.n_features, file)
             if initial_at and not self._warned:
@@ -132,7 +132,7 @@ class VwReader:
         return {"kind": "vw", "files": fingerprint(self._files)}
 
 
-def parse(block: TextBlock, n_features: int = N_FEATURES, file: Path | None = None) -> Parsed:
+def parse(block: TextBlock, n_features: int = N_FEATURES, file: File | None = None) -> Parsed:
     """Parse whole lines ``label |space name:value ...``; an error names file and line.
 
     >>> rows = parse(TextBlock(1, b"1 2.5 'first | 3:0.5 7 |user:2 7 name"))

@@ -16,6 +16,7 @@ from sksketch.streams.blocks import BLOCK_BYTES
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import blamed, fingerprint
 from sksketch.streams.formats.arrays import Selection
+from sksketch.streams.formats.matrices.matrix import by_name
 from sksketch.streams.prefetch import BLOCKS_AHEAD
 from sksketch.streams.source import Division, FilePart, RawBlock, digest
 
@@ -39,8 +40,10 @@ class ZarrReader:
     """
 
     ahead = BLOCKS_AHEAD
+    # Targets by name are no columns.
+    has_annotations = True
 
-    def __init__(self, store: Any, choice: Choice) -> None:
+    def __init__(self, store: Any, choice: Choice, key: str | None = None) -> None:
         self._path = Path(store) if isinstance(store, str | Path) else None
         self._where = str(self._path or "the Zarr store")
         target = choice.target
@@ -49,19 +52,22 @@ class ZarrReader:
         with self._blamed():
             node = _open(self._path) if self._path else store
             annotated = not _is_array(node) and "X" in node
-            self._rows = node["X"] if annotated else node
+            if key is not None and (_is_array(node) or key not in node):
+                raise SourceError(f"{self._where} has no {key!r}; it has {_members(node)}")
+            self._rows = node[key] if key is not None else node["X"] if annotated else node
             self._dense = _is_array(self._rows)
             self._refuse_code(self._rows)
             self.n_rows, width = self._shape()
             if annotated and "var" in node:
                 self._refuse_code(node["var"])
-            names = _names(node, "var") if annotated else None
+            named = annotated and (key is None or key.partition("/")[0] in ("X", "layers"))
+            names = _names(node, "var") if named else None
             if isinstance(target, str):
                 self._y, self.target_names = self._annotation(node, target), [target]
         if target is not None and np.ndim(target) and len(target) == self.n_rows:
             self._y = np.asarray(target)
         left = Choice(
-            _by_name(choice.columns, names, self._where),
+            by_name(choice.columns, names, self._where),
             None if self._y is not None else target,
             choice.one_hot,
             choice.categories,
@@ -201,6 +207,10 @@ def _is_array(node: object) -> bool:
     return isinstance(node, load_zarr().Array)
 
 
+def _members(node: Any) -> str:
+    return "an array alone" if _is_array(node) else ", ".join(sorted(node)) or "nothing"
+
+
 def _codecs(metadata: object) -> Iterator[str]:
     """Yield the names of all codecs in an array's metadata, however deep."""
     if isinstance(metadata, dict):
@@ -219,14 +229,3 @@ def _names(node: Any, frame: str) -> list[str] | None:
         return None
     index = dict(node[frame].attrs).get("_index", "_index")
     return [str(name) for name in node[frame][index][:]] if index in node[frame] else None
-
-
-def _by_name(columns: Any, names: list[str] | None, where: str) -> Any:
-    if columns is None or names is None:
-        return columns
-    listed = [columns] if isinstance(columns, str | int) else list(columns)
-    known = {name: i for i, name in enumerate(names)}
-    lost = [name for name in listed if isinstance(name, str) and name not in known]
-    if lost:
-        raise SourceError(f"{where} has no column {lost[0]!r}; it has {', '.join(names[:6])}, ...")
-    return [known[name] if isinstance(name, str) else name for name in listed]

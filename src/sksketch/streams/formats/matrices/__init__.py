@@ -1,0 +1,1 @@
+"""Matrices in files and objects of science: HDF5, AnnData, NetCDF, Matrix Market."""

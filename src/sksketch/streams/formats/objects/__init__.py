@@ -1,0 +1,1 @@
+"""Rows that objects of other libraries, pairs and dicts give."""
