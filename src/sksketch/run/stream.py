@@ -13,7 +13,7 @@ import numpy as np
 
 from sksketch._typing import Array, PathLike
 from sksketch.models.base import forget
-from sksketch.models.protocols import Settled, SeveralPasses
+from sksketch.models.protocols import Measuring, Settled, SeveralPasses
 from sksketch.models.scikit_learn import Callbacks
 from sksketch.run.checkpoints import Checkpoint
 from sksketch.run.progress import Progress, reporting
@@ -110,6 +110,8 @@ def fit_stream(
         n_done = keeper.restore(model, *settled(steps), resume=resume)
     if not n_done and not isinstance(model, Sketch):
         forget(model)
+    if isinstance(model, Measuring) and model.pilot_rows and not n_done and rows.can_start_over:
+        model.measure_first(rows.n_features)
     if isinstance(model, SeveralPasses):
         n_passes = max(n_passes, model.n_passes)
     run = _Run(steps, model, keeper, every, classes)
@@ -123,7 +125,7 @@ def fit_stream(
         # An error that is kept would keep what reads ahead, too.
         closing(_passes(rows, n_done, n_passes, run, device)) as blocks,
     ):
-        seen = settling(blocks, steps) if run.n_tile_rows and not n_done else blocks
+        seen = settling(blocks, steps) if settled(steps) and not n_done else blocks
         run.all_rows(seen, n_done, n_rows, report, callbacks)
     if not steps:
         name_features(model, rows)
@@ -152,7 +154,9 @@ class _Run:
     ) -> None:
         self._steps, self.model = steps, model
         self._settled = settled(steps)
-        self.n_tile_rows = TILE_ROWS if self._settled else None
+        # What is measured in tiles does not depend on how the rows are cut.
+        measured = isinstance(model, Measuring) and model.n_passes > 1
+        self.n_tile_rows = TILE_ROWS if self._settled or measured else None
         if every is not None and self.n_tile_rows is not None:
             every = -(-every // self.n_tile_rows) * self.n_tile_rows
         self._keeper, self._every = keeper, every

@@ -24,6 +24,10 @@ DIGEST_BYTES = 4 * 2**20
 Place = Callable[[int], str]
 
 
+# Kinds of sources that are gone once they have been read.
+READ_ONCE = ("iterable", "iterable of frames", "arrow reader", "standard input")
+
+
 class RawBlock(NamedTuple):
     """Rows as a reader gives them, with NaN where a value is missing."""
 
@@ -169,6 +173,11 @@ class RowSource:
     def n_rows(self) -> int | None:
         """Rows in all; None where they are not known, or some may be dropped."""
         return None if self.missing == "drop" else self._reader.n_rows
+
+    @property
+    def can_start_over(self) -> bool:
+        """Whether all rows can be read more than once."""
+        return self._reader.fingerprint()["kind"] not in READ_ONCE
 
     def blocks(self, start_row: int = 0) -> Iterator[Block]:
         """Yield the rows in order, leaving out the first ``start_row``.
