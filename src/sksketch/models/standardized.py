@@ -342,10 +342,11 @@ class StandardizingEstimator(SketchEstimator):
 
     def _recall(self, state: State) -> None:
         super()._recall(state)
-        meta, arrays = state.meta, state.arrays
+        meta: Any = state.meta
+        arrays = state.arrays
         if "units" in arrays:
             self._scale = state.array("units", self.n_features_in_)
-            self._scale_rows = state.count("unit_rows")
+            self._scale_rows = int(meta["unit_rows"])
         if "moments" in arrays:
             state.array("moments", 3, self.n_features_in_)
             self._columns = ColumnMoments.of_arrays(arrays)

@@ -129,6 +129,8 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, StandardizingEstimator):
             nothing = np.full(coefficients.shape[1], np.inf)
             return RidgeSolution(coefficients, np.inf, nothing, nothing), intercepts
         solution = self._reader().solve(alpha)
+        if self._unit() is not None:
+            solution = solution.for_division()
         return solution, self._intercepts(solution.coefficients)
 
     def _reader(self) -> RidgeReader:
