@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.extmath import row_norms
 
 from sksketch._typing import Array, Rows, RowsLike
+from sksketch.arrays.column_units import in_units
 from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.rows import dense_tiles, times
 from sksketch.arrays.sparse import is_sparse
@@ -29,7 +30,6 @@ from sksketch.models.runner import is_dask, lazily
 from sksketch.models.standardized import StandardizingEstimator
 from sksketch.models.tags import preserving_precision
 from sksketch.sketches import Centered, ExactCovariance, FrequentDirections, Sketch, make_sketch
-from sksketch.sketches.column_moments import in_units
 from sksketch.sketches.planning import exact_or_sketch
 
 DEFAULT_SKETCH_SIZE = 64

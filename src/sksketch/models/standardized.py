@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from sksketch._typing import Array, Rows, RowsLike
+from sksketch.arrays.column_units import in_units
 from sksketch.arrays.namespace import precision
 from sksketch.arrays.rounding import gamma
 from sksketch.arrays.rows import as_rows, as_weights
@@ -20,7 +21,7 @@ from sksketch.models.first_rows import FirstRows
 from sksketch.models.sketched import SketchEstimator
 from sksketch.sketches import Centered, Certificate, ExactCovariance, Regression, Sketch
 from sksketch.sketches.base import Answer
-from sksketch.sketches.column_moments import ColumnMoments, in_units, scale_of
+from sksketch.sketches.column_moments import ColumnMoments, scale_of
 from sksketch.sketches.directions.gram_answer import answer_in_units
 from sksketch.state.persistence import State
 

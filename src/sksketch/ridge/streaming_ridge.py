@@ -8,13 +8,13 @@ from typing import Self
 import numpy as np
 
 from sksketch._typing import Array, Rows, RowsLike
+from sksketch.arrays.column_units import in_units
 from sksketch.arrays.rows import as_rows
 from sksketch.models.constraints import number, whole
 from sksketch.ridge.refinement import conjugate_gradients
 from sksketch.ridge.ridge_estimator import RidgeEstimator
 from sksketch.ridge.solution import RidgeSolution
 from sksketch.sketches import Sketch
-from sksketch.sketches.column_moments import in_units
 from sksketch.state.persistence import State
 
 

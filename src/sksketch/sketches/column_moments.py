@@ -9,9 +9,9 @@ import numpy as np
 
 from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
-from sksketch.arrays.namespace import cast, like, precision, to_numpy, weighted_sum
+from sksketch.arrays.namespace import cast, like, to_numpy, weighted_sum
 from sksketch.arrays.rows import dense_tiles
-from sksketch.arrays.sparse import csr, is_sparse
+from sksketch.arrays.sparse import is_sparse
 from sksketch.sketches.forgetting import age_weights
 
 
@@ -115,20 +115,6 @@ def scale_of(squares: Array, mean: Array, weight: float) -> Array:
     eps = weight * np.finfo(np.float64).eps
     constant = ~(variance > eps * variance + (mean * eps) ** 2)
     return np.asarray(np.sqrt(np.where(constant, 1.0, variance)))
-
-
-def in_units(rows: Matrix, units: Array) -> Any:
-    """Return rows, wherever they are, with columns divided by ``units``, in their precision.
-
-    >>> in_units(np.array([[2.0, 3.0]], dtype=np.float32), np.array([2.0, 1.0]))
-    array([[1., 3.]], dtype=float32)
-    """
-    dtype = precision(rows)
-    if is_sparse(rows):
-        rows = on_host(rows)
-        data = (rows.data / units[rows.indices]).astype(dtype, copy=False)
-        return csr(data, rows.indices, rows.indptr, rows.shape[1])
-    return cast(rows / like(units, rows), dtype)
 
 
 def _parts(rows: Matrix, weights: Array) -> Iterator[ColumnMoments]:
