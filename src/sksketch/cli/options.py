@@ -20,6 +20,7 @@ EXAMPLES = {
     "pca": [
         "sksketch pca rows.parquet -k 5 -o model.sks",
         "sksketch pca days/*.csv -k 0.9 --missing mean --json -o model.sks",
+        "sksketch pca rows.parquet -k 5 --standardize -o model.sks",
         "sksketch pca rows.parquet -k 5 --memory 2GB -o model.sks",
         "cat rows.csv | sksketch pca - -k 2 -o model.sks",
         "sksketch pca days/*.csv -k 5 --workers 2 -o model.sks",
@@ -286,6 +287,10 @@ Components = Annotated[
         metavar="N",
         help="Number of components, or the fraction of variance to explain.",
     ),
+]
+Standardize = Annotated[
+    bool,
+    typer.Option("--standardize", help="Divide columns by their standard deviations."),
 ]
 Target = Annotated[
     str | None,

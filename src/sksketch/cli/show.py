@@ -99,9 +99,11 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
         "kind": model.kind,
         "rows seen": sketch.n_rows_seen,
         "columns": sketch.n_features,
-        "plan": sketch.plan(),
+        "plan": sketch.plan() if model is sketch else model.plan_,
     }
-    certificate = None if sketch.n_features is None else sketch.certificate()
+    certificate = None
+    if sketch.n_features is not None:
+        certificate = sketch.certificate() if model is sketch else model.certificate_
     with warnings_in_one_line():
         found = {} if model is sketch else _findings(model)
     if as_json:

@@ -65,11 +65,14 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         Passes over the coordinates of all rows, or steps of L-BFGS for "softmax".
     random_state : int, RandomState or None, default=0
         Chooses the reduction, and the order of rows.
+    standardize : bool, default=False
+        Whether columns are divided by their standard deviations, and not centered, before they
+        are reduced: the penalty and the gaps are then about columns in these units.
 
     Attributes
     ----------
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
-        Models of the original columns.
+        Models of the original columns, in the user's units.
     intercept_ : array of shape (1,) or (n_classes,)
         Zero without one.
     classes_ : array of shape (n_classes,)
@@ -85,7 +88,11 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
     reduced_coef_ : array of shape (n_models, n_coordinates)
         Models of the coordinates; the intercept comes last.
     reduction_ : SubspaceReduction or RandomReduction
-        The reduction that `reduced_coef_` is about.
+        The reduction that `reduced_coef_` is about; with ``standardize`` of rows divided by
+        ``scale_``.
+    scale_ : array of shape (n_features,)
+        Standard deviation of each column, one where it never changes; ones without
+        ``standardize``.
     n_iter_ : int
         Passes made.
     n_features_in_ : int
@@ -146,6 +153,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         tau: float = 0.5,
         max_iter: int = 1000,
         random_state: Seed = 0,
+        standardize: bool = False,
     ) -> None:
         self.n_components = n_components
         self.method = method
@@ -159,6 +167,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         self.tau = tau
         self.max_iter = max_iter
         self.random_state = random_state
+        self.standardize = standardize
 
     def _targets(self, y: Array) -> tuple[Array, str]:
         check_classification_targets(y)
@@ -243,11 +252,14 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         Passes over the coordinates of all rows.
     random_state : int, RandomState or None, default=0
         Chooses the reduction, and the order of rows.
+    standardize : bool, default=False
+        Whether columns are divided by their standard deviations, and not centered, before they
+        are reduced: the penalty and the gaps are then about columns in these units.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
-        Model of the original columns.
+        Model of the original columns, in the user's units.
     intercept_ : float
         Zero without one.
     duality_gap_ : float
@@ -261,7 +273,11 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
     reduced_coef_ : array of shape (1, n_coordinates)
         Model of the coordinates; the intercept comes last.
     reduction_ : SubspaceReduction or RandomReduction
-        The reduction that `reduced_coef_` is about.
+        The reduction that `reduced_coef_` is about; with ``standardize`` of rows divided by
+        ``scale_``.
+    scale_ : array of shape (n_features,)
+        Standard deviation of each column, one where it never changes; ones without
+        ``standardize``.
     n_iter_ : int
         Passes made.
     n_features_in_ : int
@@ -317,6 +333,7 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         tau: float = 0.5,
         max_iter: int = 1000,
         random_state: Seed = 0,
+        standardize: bool = False,
     ) -> None:
         self.n_components = n_components
         self.method = method
@@ -329,6 +346,7 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         self.tau = tau
         self.max_iter = max_iter
         self.random_state = random_state
+        self.standardize = standardize
 
     def _targets(self, y: Array) -> tuple[Array, str]:
         return np.asarray(y, dtype=np.float64)[:, None], self.loss
@@ -336,8 +354,8 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
     def _class_weights(self, y: Rows) -> Array | float:
         return 1.0
 
-    def _take_over(self, model: ReducedModel) -> None:
-        super()._take_over(model)
+    def _take_over(self, model: ReducedModel, scale: Array) -> None:
+        super()._take_over(model, scale)
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
 
     def predict(self, X: RowsLike) -> Array:

@@ -84,7 +84,7 @@ class Missing:
         return Resolved(left, y, n_missing, int(bad.sum()), weights)
 
     def _holes(
-        self, values: Array, names: list[str] | None, what: str, place: Callable[[int], str]
+        self, values: Any, names: list[str] | None, what: str, place: Callable[[int], str]
     ) -> Array | None:
         """Return where values are missing, or None if all are there; infinite ones are refused."""
         if isinstance(values, np.ndarray) and values.dtype.kind == "O":

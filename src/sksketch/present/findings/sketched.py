@@ -77,7 +77,7 @@ class Findings:
                 f"expected a sketch or one of {', '.join(kind.__name__ for kind in kinds)}, got "
                 f"{model!r:.80}"
             )
-        if not isinstance(model, Sketch) and "sketch_" not in vars(model):
+        if not isinstance(model, Sketch) and not hasattr(model, "sketch_"):
             raise ValueError(f"this {type(model).__name__} is not fitted yet; call fit first")
         self.model = model
         self.sketch: Sketch = model if isinstance(model, Sketch) else model.sketch_
