@@ -292,6 +292,12 @@ Standardize = Annotated[
     bool,
     typer.Option("--standardize", help="Divide columns by their standard deviations."),
 ]
+Holdout = Annotated[
+    float,
+    typer.Option(
+        min=0.0, max=0.9, metavar="FRACTION", help="Part of the rows to keep apart and score."
+    ),
+]
 Target = Annotated[
     str | None,
     typer.Option("--target", "-t", metavar="NAME", help="Target columns, by name or number."),

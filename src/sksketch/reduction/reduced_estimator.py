@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
@@ -48,7 +49,7 @@ from sksketch.streams.source_in_units import SourceInUnits
 ROUNDING = 1e-13
 
 _NUMBERS = ("duality_gap_", "objective_gap_bound_", "lemma2_bound_", "n_iter_")
-_ARRAYS = ("coef_", "intercept_", "reduced_coef_", "dual_coef_", "scale_")
+_ARRAYS = ("coef_", "intercept_", "reduced_coef_", "dual_coef_", "scale_", "baseline_")
 
 # Rows at a time whose units are found, whatever blocks they come in.
 TILE_ROWS = 512
@@ -102,6 +103,8 @@ class ReducedEstimator(Estimator):
     coef_: Array
     intercept_: Array
     scale_: Array
+    baseline_: Array
+    training_quality_: dict[str, float]
 
     @abstractmethod
     def _targets(self, y: Array) -> tuple[Array, str]:
@@ -133,7 +136,7 @@ class ReducedEstimator(Estimator):
             reduction, problem, scale = self._reduced(X, y, sample_weight)
             model = self._solve(problem, float(self.alpha))
         self.reduction_ = reduction
-        self._take_over(model, scale)
+        self._take_over(model, scale, problem)
         return self
 
     def path(
@@ -218,7 +221,8 @@ class ReducedEstimator(Estimator):
         self._take_columns(opened.n_features, opened.feature_names)
         self.reduction_ = reduction
         ones = np.ones(opened.n_features)
-        self._take_over(model, opened.units if isinstance(opened, SourceInUnits) else ones)
+        scale = opened.units if isinstance(opened, SourceInUnits) else ones
+        self._take_over(model, scale, problem)
         return self
 
     def in_units(self, source: object) -> RowSource:
@@ -340,13 +344,19 @@ class ReducedEstimator(Estimator):
             )
         return model
 
-    def _take_over(self, model: ReducedModel, scale: Array) -> None:
+    def _take_over(self, model: ReducedModel, scale: Array, problem: ReducedProblem) -> None:
+        self.__dict__.pop("holdout_quality_", None)
+        self.training_quality_ = self._rate(problem.targets, model.scores, problem.shares)
         self.coef_, self.intercept_, self.scale_ = model.coef / scale, model.intercept, scale
         self.reduced_coef_, self.dual_coef_ = model.reduced, model.dual
         self.duality_gap_ = float(model.gaps.max())
         self.objective_gap_bound_ = float(model.gap_bounds.max())
         self.lemma2_bound_ = float(model.a_priori_bounds.max())
         self.n_iter_ = model.n_passes
+
+    @abstractmethod
+    def _rate(self, targets: Array, scores: Array, weights: Array) -> dict[str, float]:
+        """Return how good the scores of rows are for the targets of the problem."""
 
     def _scores(self, X: RowsLike) -> Array:
         self._require_fitted()
@@ -360,14 +370,17 @@ class ReducedEstimator(Estimator):
         return super()._saved_params() | {"random_state": seed_of(self.random_state)}
 
     def _learned(self, state: State) -> State:
-        facts = {name: getattr(self, name) for name in _NUMBERS}
+        facts: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
+        facts["training_quality"] = json.dumps(self.training_quality_)
         arrays = {name: np.array(getattr(self, name)) for name in _ARRAYS}
         return state.with_more(facts, arrays).with_inner("reduction", self.reduction_.state())
 
     def _recall(self, state: State) -> None:
         for name in _NUMBERS:
             setattr(self, name, state.meta[name])
-        ones = {"scale_": np.ones(self.n_features_in_)}
+        # Files of earlier releases do not say how good the model is.
+        self.training_quality_ = json.loads(str(state.meta.get("training_quality", "{}")))
+        ones = {"scale_": np.ones(self.n_features_in_), "baseline_": np.zeros(0)}
         for name in _ARRAYS:
             setattr(self, name, (ones | dict(state.arrays))[name])
         kind = SubspaceReduction if self.method in SUBSPACE else RandomReduction

@@ -20,9 +20,10 @@ from sksketch.models.labels import (
     one_against_rest,
     weights_by_class,
 )
+from sksketch.models.quality import LabelRating, RegressionRating
 from sksketch.reduction.dual_losses import CLASSIFICATION, REGRESSION
 from sksketch.reduction.reduced_estimator import ReducedEstimator
-from sksketch.reduction.reduced_problem import ReducedModel
+from sksketch.reduction.reduced_problem import ReducedModel, ReducedProblem, coded
 from sksketch.state.guard import reads
 from sksketch.state.persistence import State
 
@@ -93,6 +94,10 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
     scale_ : array of shape (n_features,)
         Standard deviation of each column, one where it never changes; ones without
         ``standardize``.
+    training_quality_ : dict
+        Accuracy and, with probabilities, log loss on the rows learned from, and of a constant.
+    baseline_ : array of shape (n_classes,)
+        Weight of each class.
     n_iter_ : int
         Passes made.
     n_features_in_ : int
@@ -187,6 +192,19 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
     def _class_weights(self, y: Rows) -> Array | float:
         return weights_by_class(self.class_weight, self.classes_, y)
 
+    def _rate(self, targets: Array, scores: Array, weights: Array) -> dict[str, float]:
+        codes, predicted = coded(targets, scores)
+        self.baseline_ = np.bincount(codes, weights, minlength=len(self.classes_))
+        rating = LabelRating(self.baseline_)
+        has_any = self.loss in ("logistic", "softmax")
+        rating.add(codes, predicted, self._probabilities(scores) if has_any else None, weights)
+        return rating.result()
+
+    def _probabilities(self, scores: Array) -> Array:
+        if scores.shape[1] > 1 and self.loss == "softmax":
+            return np.asarray(scipy.special.softmax(scores, axis=1))
+        return one_against_rest(scores)
+
     decision_function = labels.decision_function
     predict = labels.predict
 
@@ -205,10 +223,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         array of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        scores = self._scores(X)
-        if scores.shape[1] > 1 and self.loss == "softmax":
-            return np.asarray(scipy.special.softmax(scores, axis=1))
-        return one_against_rest(scores)
+        return self._probabilities(self._scores(X))
 
     def _learned(self, state: State) -> State:
         return super()._learned(state).with_more({"classes": labels_text(self.classes_)}, {})
@@ -278,6 +293,10 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
     scale_ : array of shape (n_features,)
         Standard deviation of each column, one where it never changes; ones without
         ``standardize``.
+    training_quality_ : dict
+        Rows, R2 and RMSE of the rows learned from, and the RMSE of the mean target.
+    baseline_ : array of shape (1,)
+        That mean.
     n_iter_ : int
         Passes made.
     n_features_in_ : int
@@ -354,8 +373,14 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
     def _class_weights(self, y: Rows) -> Array | float:
         return 1.0
 
-    def _take_over(self, model: ReducedModel, scale: Array) -> None:
-        super()._take_over(model, scale)
+    def _rate(self, targets: Array, scores: Array, weights: Array) -> dict[str, float]:
+        self.baseline_ = weights @ targets / float(weights.sum())
+        rating = RegressionRating(self.baseline_)
+        rating.add(targets, scores, weights)
+        return rating.result()
+
+    def _take_over(self, model: ReducedModel, scale: Array, problem: ReducedProblem) -> None:
+        super()._take_over(model, scale, problem)
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
 
     def predict(self, X: RowsLike) -> Array:

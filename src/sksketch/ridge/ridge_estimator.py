@@ -32,6 +32,7 @@ from sksketch.models.constraints import (
 from sksketch.models.runner import is_dask, lazily
 from sksketch.models.standardized import StandardizingEstimator, keeps_gram
 from sksketch.ridge.exact import RidgeReader
+from sksketch.ridge.training_quality import TrainingQuality, training_quality
 from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, row_lengths
 from sksketch.sketches import ExactCovariance, Regression, Sketch, make_sketch
 from sksketch.sketches.directions.shrink.readout import SHIFTS
@@ -209,6 +210,52 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, StandardizingEstimator):
         bounds = self._solution().absolute_bounds
         shape = self.sketch_.target_shape
         return bounds if shape else float(bounds[0])
+
+    # Quality of the predictions of the rows learned from
+
+    def _quality(self) -> TrainingQuality:
+        def rate() -> TrainingQuality:
+            coefficients, intercepts = self._found()
+            unit = self._unit()
+            inside = coefficients if unit is None else coefficients * unit[:, None]
+            return training_quality(self._reader(), inside, intercepts)
+
+        quality: TrainingQuality = self._once("quality", rate)
+        return quality
+
+    @property
+    def r2_(self) -> Any:
+        """R2 of the rows learned from, estimated from the sketch."""
+        found = self._quality().r2
+        return found if self.sketch_.target_shape else float(found[0])
+
+    @property
+    def r2_interval_(self) -> Array:
+        """Certified interval of `r2_`, one for each target."""
+        found = self._quality().r2_intervals
+        return found if self.sketch_.target_shape else found[0]
+
+    @property
+    def rmse_(self) -> Any:
+        """Root mean squared error on the rows learned from, estimated from the sketch."""
+        found = self._quality().rmse
+        return found if self.sketch_.target_shape else float(found[0])
+
+    @property
+    def training_quality_(self) -> dict[str, float]:
+        """Rows, R2 and RMSE of the model, and the RMSE of the mean target, of all targets."""
+        found = self._quality()
+        return {
+            "rows": self.n_samples_seen_,
+            "r2": float(found.r2.mean()),
+            "rmse": float(np.sqrt((found.rmse**2).mean())),
+            "baseline_rmse": float(np.sqrt((found.baseline_rmse**2).mean())),
+        }
+
+    @property
+    def baseline_(self) -> Array:
+        """Mean of each target: the best that a model without columns predicts."""
+        return np.asarray(self._reader().moments.target_mean)
 
     def path(self, alphas: npt.ArrayLike) -> RidgePath:
         """Return coefficients for many penalties without another look at the rows.

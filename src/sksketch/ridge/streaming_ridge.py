@@ -63,6 +63,12 @@ class StreamingRidge(RidgeEstimator):
     scale_ : array of shape (n_features,)
         Standard deviation of each column, one where it never changes; ones without
         ``standardize``.
+    r2_, rmse_ : float or array of shape (n_targets,)
+        R2 and root mean squared error on the rows learned from, read from the sketch.
+    r2_interval_ : array of shape (2,) or (n_targets, 2)
+        Certified interval of ``r2_``, rounding of the intercept aside.
+    training_quality_ : dict
+        Both for all targets together, beside the error of the mean target, ``baseline_``.
     certificate_ : Certificate
         What is certain about the covariance of the rows, with its error bounds.
     plan_ : str

@@ -178,33 +178,47 @@ def _parse(file: File, block: TextBlock, header: _Header) -> tuple[Array, Array,
 
 def _numbers(file: File, block: TextBlock, width: int) -> Array:
     """Return the numbers of some lines, ``width`` in each."""
-    # Blanks of any kind and number separate; Arrow is given one of them.
-    words = b"\n".join(block.text.split())
     pa = load_pyarrow()
-    if not words:
+    if not block.text.strip():
         return np.zeros((0, width))
     try:
-        table = pa.csv.read_csv(
-            pa.BufferReader(words),
-            read_options=pa.csv.ReadOptions(column_names=["x"], use_threads=False),
-            convert_options=pa.csv.ConvertOptions(column_types={"x": pa.float64()}, null_values=[]),
-        )
-        numbers = np.asarray(table.column("x").to_numpy())
+        return _parsed(block.text, width)
     except pa.ArrowInvalid:
-        numbers = np.zeros(1)
-    if len(numbers) % width == 0 and len(numbers) // width == _n_lines(block):
-        return numbers.reshape(-1, width)
+        # Blanks of any kind and number may separate; Arrow takes one.
+        lines = (b" ".join(line.split()) for line in block.text.split(b"\n"))
+        try:
+            return _parsed(b"\n".join(lines), width)
+        except pa.ArrowInvalid as error:
+            raise _complaint(file, block, width, str(error)) from None
+
+
+def _parsed(text: bytes, width: int) -> Array:
+    pa = load_pyarrow()
+    names = [str(i) for i in range(width)]
+    table = pa.csv.read_csv(
+        pa.BufferReader(text),
+        read_options=pa.csv.ReadOptions(
+            column_names=names, use_threads=False, block_size=len(text)
+        ),
+        parse_options=pa.csv.ParseOptions(delimiter=" ", quote_char=False),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.float64()), null_values=[]
+        ),
+    )
+    return np.column_stack([column.to_numpy() for column in table.columns])
+
+
+def _complaint(file: File, block: TextBlock, width: int, otherwise: str) -> SourceError:
+    """Return an error that names the first line that has other things than numbers."""
     for number, line in enumerate(block.text.split(b"\n")):
         if line.strip() and not _is_entry(line.split(), width):
-            raise SourceError(
-                f"{file}, line {block.first_line + number}: expected {width} numbers, found "
-                f"{line.decode(errors='replace').strip()[:40]!r}; repair the line"
+            found = line.decode(errors="replace").strip()[:40]
+            return SourceError(
+                f"expected {width} numbers, found {found!r}; repair the line",
+                place=f"{file}, line {block.first_line + number}",
             )
-    raise SourceError(f"{file}, from line {block.first_line} on: the numbers cannot be read")
-
-
-def _n_lines(block: TextBlock) -> int:
-    return sum(1 for line in block.text.split(b"\n") if line.strip())
+    reason = " ".join(otherwise.split())[:120]
+    return SourceError(reason, place=f"{file}, from line {block.first_line} on")
 
 
 def _is_entry(words: list[bytes], width: int) -> bool:
