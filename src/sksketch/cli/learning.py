@@ -15,7 +15,7 @@ from sksketch.cli.running import (
     open_source,
     sketch_options,
 )
-from sksketch.cli.saving import STDOUT, Saved, blaming, read_merged, write
+from sksketch.cli.saving import STDOUT, Saved, blaming, of_source, read_merged, write
 from sksketch.cli.show import print_model, say
 from sksketch.decomposition import StreamingPCA
 from sksketch.models.base import Estimator
@@ -34,10 +34,10 @@ def decompose(
             save(Saved(kind(**options).reading(sketch, saved.names), saved.names), run)
         return
     keep_sources(rows, run.output)
-    source = open_source(rows)
+    source = open_source(rows, None, run, spread)
     model = numbered(kind(**options, **sketch_options(method, source)), method, spread)
     learn(model, source, rows, None, run, spread)
-    save(Saved(model, source.feature_names), run)
+    save(of_source(model, source), run)
 
 
 def numbered(model: Estimator, method: Method, spread: Spread) -> Any:

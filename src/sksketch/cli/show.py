@@ -62,10 +62,10 @@ def stage_bars(shown: bool = True) -> Iterator[Any]:
 
 
 @contextmanager
-def progress_bar(shown: bool) -> Iterator[Progress]:
+def progress_bar(shown: bool, what: str = "rows") -> Iterator[Progress]:
     """Show one bar on stderr: rows, rows per second and the time left."""
     with stage_bars(shown) as show:
-        yield lambda n_done, n_rows: show("rows", n_done, n_rows)
+        yield lambda n_done, n_rows: show(what, n_done, n_rows)
 
 
 def say(run: Run, message: str) -> None:

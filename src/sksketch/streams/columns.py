@@ -114,7 +114,8 @@ class Layout:
             "target": names if self._several else names[0] if names else None,
             "categories": {self._fields[i].name: v for i, v in self.categories.items()} or None,
             "one_hot": None,
-            "dtype": str(self.dtype),
+            "dtype": None if self.raw else str(self.dtype),
+            "raw": self.raw,
         }
 
     @property
@@ -215,9 +216,8 @@ class Layout:
             Option("columns", ...),
             ", pass ",
             Option("one_hot", field.name),
-            ", or encode the table with ",
+            ", or give all to a TableEncoder with ",
             Option("raw", True),
-            " and a TableEncoder",
             place=self._where,
             column=field.name,
         )

@@ -248,6 +248,11 @@ class TableEncoder(TransformerMixin, Estimator):
         return {name: one.plan for name, one in zip(self._names, self._encodings, strict=True)}
 
     @property
+    def summaries(self) -> dict[str, ColumnSummary]:
+        """What is known of every column."""
+        return dict(zip(self._names, self._summaries, strict=True))
+
+    @property
     def n_features_out_(self) -> int:
         """Columns of the rows made."""
         return sum(len(one.plan.features) for one in self._encodings)

@@ -11,7 +11,7 @@ import typer
 from sksketch.cli.commands.apply import check_output, write_answers
 from sksketch.cli.options import Rows, Run, Spread, Standardize, Target
 from sksketch.cli.running import finish, keep_sources, learn, open_source, require_target, stream
-from sksketch.cli.saving import STDOUT, Saved, write
+from sksketch.cli.saving import STDOUT, of_source, write
 from sksketch.cli.show import print_model, say, warnings_in_one_line
 from sksketch.reduction import (
     RandomReduction,
@@ -102,7 +102,7 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
     again = learns or reducing.power_passes or reducing.coordinates is not None
     if STDIN in rows.sources and again:
         raise typer.BadParameter("stdin can be read only once; give a file to look again")
-    source = open_source(rows, target)
+    source = open_source(rows, target, run, spread)
     if learns:
         require_target(source)
     elif reducing.standardize:
@@ -130,7 +130,7 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
             rows_read = model.in_units(source)
             stream(reduction, rows_read, run)
             model.fit_rows(rows_read, reduction=reduction)
-    write(Saved(model, source.feature_names), run.output)
+    write(of_source(model, source), run.output)
     finish(run)
     if reducing.coordinates is not None:
         reduction = model.reduction_ if learns else model
@@ -138,7 +138,7 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
     if run.output == STDOUT:
         say(run, "saved to stdout")
     elif run.as_json or not run.quiet:
-        print_model(Saved(model, source.feature_names), run.output, run.as_json)
+        print_model(of_source(model, source), run.output, run.as_json)
 
 
 def _reduction(reducing: Reducing) -> Any:

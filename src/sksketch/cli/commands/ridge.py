@@ -16,7 +16,7 @@ from sksketch.cli.running import (
     require_target,
     sketch_options,
 )
-from sksketch.cli.saving import Saved, blaming, read_merged
+from sksketch.cli.saving import Saved, blaming, of_source, read_merged
 from sksketch.ridge import StreamingRidge
 
 
@@ -41,9 +41,9 @@ def ridge(
             save(Saved(StreamingRidge(**options).reading(sketch, saved.names), saved.names), run)
         return
     keep_sources(rows, run.output)
-    source = open_source(rows, target)
+    source = open_source(rows, target, run, spread)
     require_target(source)
     options = {"alpha": alpha, "fit_intercept": intercept, "standardize": standardize}
     model = numbered(StreamingRidge(**options, **sketch_options(method, source)), method, spread)
     learn(model, source, rows, target, run, spread)
-    save(Saved(model, source.feature_names), run)
+    save(of_source(model, source), run)
