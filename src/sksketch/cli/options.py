@@ -28,6 +28,7 @@ EXAMPLES = {
     "svd": ["sksketch svd counts.svm -k 5 --sketch sfd -o model.sks"],
     "ridge": [
         "sksketch ridge rows.parquet --target y --alpha 10 -o model.sks",
+        "sksketch ridge rows.csv --target y --alpha auto --standardize --holdout 0.1 -o model.sks",
         "sksketch ridge rows.csv --target y --columns a,b --no-intercept -o model.sks",
     ],
     "online": [
