@@ -145,3 +145,9 @@ def test_what_cannot_be_kept_apart_is_refused(here, capsys, more):
     words = ["ridge", source, "-t", "y", "--holdout", 0.1, "-o", "m.sks", *more]
     assert run(*words) == 2
     assert "--holdout" in capsys.readouterr().err
+
+
+def test_more_components_than_columns_are_refused(here, capsys):
+    for command in ("pca", "svd"):
+        assert run(command, "rows.csv", "-k", 9, "-o", "m.sks") == 2
+        assert "more components than the 6 columns" in capsys.readouterr().err
