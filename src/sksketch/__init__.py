@@ -37,7 +37,16 @@ from sksketch.reduction import (
     SubspaceReduction,
 )
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
-from sksketch.run import fit_dask, fit_spark, fit_stream, sketch_dask, transform_spark
+from sksketch.run import (
+    fit_dask,
+    fit_spark,
+    fit_stream,
+    predict_stream,
+    score_stream,
+    sketch_dask,
+    transform_spark,
+    transform_stream,
+)
 from sksketch.run.loading import load, save
 from sksketch.sketches import (
     Centered,
@@ -110,7 +119,10 @@ __all__ = [
     "make_sketch",
     "metrics",
     "open_rows",
+    "predict_stream",
     "save",
+    "score_stream",
     "sketch_dask",
     "transform_spark",
+    "transform_stream",
 ]

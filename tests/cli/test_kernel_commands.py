@@ -94,3 +94,19 @@ def test_mistakes_get_one_line(arguments, message, table, tmp_path, capsys):
     assert message in error
     assert error.count("\n") == 1
     assert not output.exists()
+
+
+@pytest.mark.parametrize("name", ["rows.svm", "rows.vw"])
+def test_labels_of_sparse_files_are_no_second_view(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    colon = " | " if name.endswith("vw") else " "
+    lines = [
+        f"{(-1) ** i}{colon}" + " ".join(f"{j}:{rng.standard_normal():.4f}" for j in (1, 2, 3))
+        for i in range(60)
+    ]
+    (tmp_path / name).write_text("\n".join(lines) + "\n")
+    size = ["--n-features", 16] if name.endswith("vw") else []
+    assert run("kpca", name, "-k", 2, *size, "-o", "m.sks", "-q") == 0
+    assert sksketch.load("m.sks").n_samples_seen_ == 60
+    assert not (tmp_path / "m.sks.checkpoint").exists()

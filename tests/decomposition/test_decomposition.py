@@ -134,7 +134,8 @@ def test_as_many_components_as_asked_for_whatever_the_rank():
         np.testing.assert_allclose(V @ V.T, np.eye(10), atol=1e-10)
         assert np.abs(pca.explained_variance_[len(rows) - 1 :]).max(initial=0.0) <= 1e-20
         assert np.isfinite(pca.transform(rows)).all()
-    assert StreamingPCA(99).fit(X).n_components_ == 25
+    with pytest.warns(UserWarning, match="n_components=99 is more than the 25 columns"):
+        assert StreamingPCA(99).fit(X).n_components_ == 25
 
 
 @pytest.mark.parametrize("sketch", ["exact", "rfd", "cfd"])

@@ -65,13 +65,18 @@ Count = Annotated[
 ]
 
 
-def save_with_embedding(model: Any, source: RowSource, rows: Rows, run: Run) -> None:
-    """Save a model with some rows' components for its report, and print what was found."""
+def save_with_embedding(
+    model: Any, source: RowSource, rows: Rows, run: Run, *, pairs: bool = False
+) -> None:
+    """Save a model with some rows' components for its report, and print what was found.
+
+    With ``pairs`` targets are a second view; else they are labels, of no use here.
+    """
     if STDIN not in rows.sources:
         block = next(source.blocks())
         # The blocks are bare arrays, and scikit-learn would miss their names.
         names = vars(model).pop("feature_names_in_", None)
-        model.keep_embedding(*(part for part in block if part is not None))
+        model.keep_embedding(*((block.X, block.y) if pairs else (block.X,)))
         if names is not None:
             model.feature_names_in_ = names
     save(of_source(model, source), run)

@@ -31,13 +31,23 @@ def decompose(
         with blaming(" or ".join(rows.sources)):
             saved = read_merged(rows.sources)
             sketch = readable(saved.model, "pca" if kind is StreamingPCA else "svd")
+            _check_columns(options["n_components"], sketch.n_features)
             save(Saved(kind(**options).reading(sketch, saved.names), saved.names), run)
         return
     keep_sources(rows, run.output)
     source = open_source(rows, None, run, spread)
+    _check_columns(options["n_components"], source.n_features)
     model = numbered(kind(**options, **sketch_options(method, source)), method, spread)
     learn(model, source, rows, None, run, spread)
     save(of_source(model, source), run)
+
+
+def _check_columns(wanted: int | float | None, n_features: int) -> None:
+    """Refuse more components than columns, as scikit-learn does."""
+    if wanted is not None and wanted > n_features:
+        raise typer.BadParameter(
+            f"-k {wanted} asks for more components than the {n_features:,} columns have"
+        )
 
 
 def numbered(model: Estimator, method: Method, spread: Spread) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,7 +15,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from sksketch.sketches.catalog import KEYS
-from sksketch.state.disk import is_same
+from sksketch.state.disk import is_same, is_special
 
 EXAMPLES = {
     "pca": [
@@ -28,6 +29,7 @@ EXAMPLES = {
     "svd": ["sksketch svd counts.svm -k 5 --sketch sfd -o model.sks"],
     "ridge": [
         "sksketch ridge rows.parquet --target y --alpha 10 -o model.sks",
+        "sksketch ridge rows.csv --target y --alpha auto --standardize --holdout 0.1 -o model.sks",
         "sksketch ridge rows.csv --target y --columns a,b --no-intercept -o model.sks",
     ],
     "online": [
@@ -117,6 +119,17 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Output = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", help="Output file; - is stdout.")
 ]
+
+
+def check_place(output: str) -> None:
+    """Refuse an output in a directory that is not there or cannot be written to, at once."""
+    folder = Path(output).parent
+    if output == "-" or is_special(output):
+        return
+    if not folder.is_dir():
+        raise typer.BadParameter(f"{output}: there is no directory {folder}; make it first")
+    if not os.access(folder, os.W_OK):
+        raise typer.BadParameter(f"{output}: the directory {folder} cannot be written to")
 
 
 @dataclass(frozen=True)
@@ -271,6 +284,7 @@ class Run:
     ] = False
 
     def __post_init__(self) -> None:
+        check_place(self.output)
         if self.checkpoint is not None and is_same(self.checkpoint, self.output):
             raise typer.BadParameter(
                 f"{self.output} is to hold the result, and --checkpoint is removed at the end; "

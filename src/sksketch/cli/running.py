@@ -52,10 +52,7 @@ def open_source(
             raise typer.BadParameter(f"{source} is a saved sketch among files of rows")
     spare_memory()
     where, reading = place_of(rows), reading_of(rows, target)
-    if is_choosy(rows) and not are_numbered(rows):
-        reading["columns"], skipped = chosen(rows, where, reading)
-        if skipped and run is not None:
-            say(run, f"sksketch: left out as no numbers: {', '.join(skipped)}")
+    reading["columns"] = open_columns(rows, where, reading, run)
     if run is None or rows.encode is False or rows.one_hot or are_numbered(rows):
         return open_rows(where, **reading)
     others: list[str] = []
@@ -68,9 +65,17 @@ def open_source(
             others = [str(error.column)]
     table = open_rows(where, **raw_reading(reading, rows))
     announce(rows, run, others_of(table) or others)
-    return learn_encoder(
-        table, raw_reading(reading, rows), rows, run, spread, checkpoint_of(run)
-    )
+    return learn_encoder(table, raw_reading(reading, rows), rows, run, spread, checkpoint_of(run))
+
+
+def open_columns(rows: Rows, where: Any, reading: dict[str, Any], run: Run | None = None) -> Any:
+    """Return the columns that the options choose, by a look at the table where that takes one."""
+    if not is_choosy(rows) or are_numbered(rows):
+        return reading["columns"]
+    names, skipped = chosen(rows, where, reading)
+    if skipped and run is not None:
+        say(run, f"sksketch: left out as no numbers: {', '.join(skipped)}")
+    return names
 
 
 def place_of(rows: Rows) -> Any:

@@ -25,13 +25,23 @@ from sksketch.cli.options import Run
 from sksketch.cli.printing import echo
 from sksketch.cli.saving import Saved
 from sksketch.models.base import Estimator
-from sksketch.present.findings import ONLINE, PLAIN, OnlineFindings, plain_findings
+from sksketch.present.findings import (
+    ONLINE,
+    PLAIN,
+    Findings,
+    OnlineFindings,
+    plain_findings,
+    quality_of,
+    quality_text,
+)
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.run import Progress
 from sksketch.sketches import Sketch
 
 # Components or coefficients that are printed; --json has all of them.
 MOST_LINES = 10
+# Components whose loadings are printed.
+MOST_LOADINGS = 3
 
 
 @contextmanager
@@ -105,7 +115,7 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
     if sketch.n_features is not None:
         certificate = sketch.certificate() if model is sketch else model.certificate_
     with warnings_in_one_line():
-        found = {} if model is sketch else _findings(model)
+        found = {} if model is sketch else _findings(saved)
     if as_json:
         record = {name.replace(" ", "_"): value for name, value in facts.items()}
         record["certificate"] = None if certificate is None else asdict(certificate)
@@ -119,13 +129,17 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
         echo(line)
     if isinstance(model, StreamingRidge | StreamingRidgeCV):
         _print_coefficients(found, saved.names)
+        echo()
+        _print_quality(model)
     elif found:
         _print_components(found)
 
 
-def _findings(model: Estimator) -> dict[str, Any]:
+def _findings(saved: Saved) -> dict[str, Any]:
+    model: Any = saved.model
     if isinstance(model, StreamingRidge | StreamingRidgeCV):
         return {
+            "quality": quality_of(model) | {"training_r2_interval": model.r2_interval_},
             "alpha": model.alpha if isinstance(model, StreamingRidge) else model.alpha_,
             "intercept": model.intercept_,
             "coef": model.coef_,
@@ -136,7 +150,19 @@ def _findings(model: Estimator) -> dict[str, Any]:
         "explained_variance_ratio": model.explained_variance_ratio_,
         "singular_values": model.singular_values_,
         "target_met": model.target_met_,
+        "loadings": _loadings(saved),
     }
+
+
+def _loadings(saved: Saved) -> list[dict[str, float]]:
+    """Return the largest loadings of each component, by name; of standard columns if asked for."""
+    found = Findings(saved.model, saved.names)
+    return [dict(found.largest(component, MOST_LINES)) for component in found.components]
+
+
+def _print_quality(model: Estimator) -> None:
+    for name, numbers in quality_of(model).items():
+        echo(f"{name:<12} {quality_text(name, numbers)}")
 
 
 def online_facts(saved: Saved, file: str) -> dict[str, Any]:
@@ -158,6 +184,8 @@ def online_facts(saved: Saved, file: str) -> dict[str, Any]:
     }
     if found.baseline is None:
         del facts["baseline_error"]
+    if quality := quality_of(model):
+        facts["quality"] = quality
     largest = {
         outcome: dict(found.largest(i, MOST_LINES)) for i, outcome in enumerate(found.outcomes)
     }
@@ -178,8 +206,10 @@ def _print_online(saved: Saved, file: str, as_json: bool) -> None:
     ends = {f"{end:.6g}" for end in (np.min(facts["ridge"]), np.max(facts["ridge"]))}
     facts["ridge"] = " to ".join(sorted(ends, key=float))
     short = {"baseline_error": "baseline"}
+    facts.pop("quality", None)
     shortened = {short.get(name, name.replace("_", " ")): facts[name] for name in facts}
     print_facts(shortened, as_json=False)
+    _print_quality(saved.model)
     _print_largest(largest, intercepts)
 
 
@@ -191,7 +221,9 @@ def _print_plain(saved: Saved, file: str, as_json: bool) -> None:
         record: dict[str, Any] = {name.replace(" ", "_"): value for name, value in facts.items()}
         if found.values is not None:
             record[f"{found.values[0].replace(' ', '_')}s"] = found.values[1]
-        print_json(record | ({"largest": found.largest} if found.largest else {}))
+        record |= {"largest": found.largest} if found.largest else {}
+        quality = quality_of(saved.model)
+        print_json(record | ({"quality": quality} if quality else {}))
         return
     intercepts = facts.pop("intercept", [])
     for name, value in facts.items():
@@ -205,6 +237,7 @@ def _print_plain(saved: Saved, file: str, as_json: bool) -> None:
             echo(f"{i + 1:<8} {value:.6g}")
         if len(values) > MOST_LINES:
             echo(f"... {len(values) - MOST_LINES} more")
+    _print_quality(saved.model)
     _print_largest(found.largest, intercepts)
 
 
@@ -233,6 +266,13 @@ def _print_components(found: dict[str, Any]) -> None:
             echo(f"... {len(found['explained_variance']) - MOST_LINES} more")
             break
         echo(f"{number:<9} {variance:>12.5g}  {share:>6.1%}")
+    # Ten numbers say what a component is made of; --json has those of all components.
+    for number, loadings in enumerate(found["loadings"][:MOST_LOADINGS], start=1):
+        echo()
+        echo(f"largest loadings of component {number}")
+        width = max(map(len, loadings), default=0)
+        for name, value in loadings.items():
+            echo(f"{name:<{width}} {value:>9.4f}")
 
 
 def _print_coefficients(found: dict[str, Any], names: list[str] | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -157,6 +158,9 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Standardiz
         self.standardize = standardize
 
     def _sketch_for(self, n_features: int) -> Sketch:
+        if self.n_components is not None and self.n_components > n_features:
+            text = f"n_components={self.n_components} is more than the {n_features} columns; "
+            warnings.warn(text + "there will be as many components", stacklevel=2)
         if isinstance(self.sketch, Sketch):
             inner = self.sketch.fresh()
             if isinstance(inner, Centered):

@@ -45,7 +45,7 @@ class Estimator(BaseEstimator, ABC):
     n_features_in_: int
     feature_names_in_: Array
     # How well rows were predicted that had been kept apart, as `rate` found it.
-    holdout_quality_: dict[str, float] | None = None
+    holdout_quality_: dict[str, float]
     _answers: dict[str, Any]
 
     def __init_subclass__(cls, **options: object) -> None:
@@ -230,7 +230,7 @@ class Estimator(BaseEstimator, ABC):
         facts: dict[str, Any] = {"n_features_in": self.n_features_in_}
         if hasattr(self, "feature_names_in_"):
             facts["feature_names"] = json.dumps(list(self.feature_names_in_))
-        if self.holdout_quality_ is not None:
+        if hasattr(self, "holdout_quality_"):
             facts["holdout_quality"] = json.dumps(self.holdout_quality_)
         state = State(self.kind, self.version, facts, {})
         return self._learned(with_parameters(state, self._saved_params()))

@@ -32,8 +32,8 @@ from sksketch.models.constraints import (
 from sksketch.models.runner import is_dask, lazily
 from sksketch.models.standardized import StandardizingEstimator, keeps_gram
 from sksketch.ridge.exact import RidgeReader
-from sksketch.ridge.training_quality import TrainingQuality, training_quality
 from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, row_lengths
+from sksketch.ridge.training_quality import TrainingQuality, training_quality
 from sksketch.sketches import ExactCovariance, Regression, Sketch, make_sketch
 from sksketch.sketches.directions.shrink.readout import SHIFTS
 from sksketch.sketches.planning import exact_or_sketch

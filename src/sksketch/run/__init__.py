@@ -1,6 +1,7 @@
 """Run an estimator or a sketch over a source of rows, here or on many machines."""
 
 from sksketch.models.runner import set_runner
+from sksketch.run.answers import predict_stream, score_stream, transform_stream
 from sksketch.run.dask import fit_dask, sketch_dask
 from sksketch.run.dask_rows import lazily
 from sksketch.run.loading import load
@@ -14,8 +15,11 @@ __all__ = [
     "fit_spark",
     "fit_stream",
     "load",
+    "predict_stream",
+    "score_stream",
     "sketch_dask",
     "transform_spark",
+    "transform_stream",
 ]
 
 # Estimators hand the rows of dask to whoever runs them.

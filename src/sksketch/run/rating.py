@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -47,11 +48,14 @@ def rate(model: Any, rows: RowSource, progress: Progress | None = None) -> dict[
         weights = block.sample_weight
         counted = np.ones(block.X.shape[0]) if weights is None else np.asarray(weights)
         y = np.asarray(block.y)
-        if classifies:
-            rating.add(*_labels(model, block.X, y.ravel()), counted)
-        else:
-            predicted = np.asarray(model.predict(block.X), dtype=np.float64)
-            rating.add(y.reshape(len(y), -1), predicted.reshape(len(y), -1), counted)
+        with warnings.catch_warnings():
+            # Blocks are bare arrays, of the columns that the model knows by name.
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            if classifies:
+                rating.add(*_labels(model, block.X, y.ravel()), counted)
+            else:
+                predicted = np.asarray(model.predict(block.X), dtype=np.float64)
+                rating.add(y.reshape(len(y), -1), predicted.reshape(len(y), -1), counted)
         n_done += len(y)
         if progress is not None:
             progress(n_done, rows.n_rows)

@@ -171,7 +171,11 @@ class Missing:
 
     def _filled(self, X: Matrix, holes: Array | None) -> Any:
         """Return rows with values given before in place of the missing ones."""
-        return X if holes is None else np.where(holes, self._values, X).astype(X.dtype, copy=False)
+        if holes is None:
+            return X
+        filled: Any = np.array(X)
+        filled[holes] = np.broadcast_to(np.asarray(self._values), filled.shape)[holes]
+        return filled
 
     def _refuse_empty(self, column: int, n_rows: int, place: Callable[[int], str]) -> None:
         name = column if self._features is None else self._features[column]

@@ -75,8 +75,9 @@ def open_rows(
     missing : "error", "mean", "drop", float or array, default="error"
         What a missing value (NaN or null) does: it is refused; it becomes the mean of the
         values above it in its column, or the first value of its block if there is none
-        above; or its row is dropped; or it becomes this number, or that of its column. ``n_missing`` and ``n_dropped`` count both. A missing
-        target can only be dropped, and a NaN in sparse rows is always refused.
+        above; or its row is dropped; or it becomes this number, or that of its column.
+        ``n_missing`` and ``n_dropped`` count both. A missing target can only be dropped, and a
+        NaN in sparse rows is always refused.
     one_hot : bool or list of str, default=None
         Columns to turn into one feature for each category; True means all that are not
         numbers. A row with an unknown category is refused.

@@ -33,7 +33,12 @@ class SourceInUnits(RowSource):
 
     def __init__(self, source: RowSource, units: Array) -> None:
         vars(self).update(vars(source))
-        self.units = units
+        self._source, self.units = source, units
+
+    @property
+    def n_rows(self) -> int | None:
+        """Rows in all; None where they are not known."""
+        return self._source.n_rows
 
     def blocks(self, start_row: int = 0) -> Iterator[Block]:
         """Yield the rows in order, leaving out the first ``start_row``.
@@ -48,7 +53,7 @@ class SourceInUnits(RowSource):
         iterator of Block
             Rows in their units.
         """
-        for block in super().blocks(start_row):
+        for block in self._source.blocks(start_row):
             X = in_units(block.X.astype(np.float64, copy=False), self.units)
             yield Block(X, block.y, block.sample_weight)
 
@@ -60,4 +65,4 @@ class SourceInUnits(RowSource):
         dict
             That of the source, with a digest of the units.
         """
-        return {**super().fingerprint(), "units": digest(self.units)}
+        return {**self._source.fingerprint(), "units": digest(self.units)}

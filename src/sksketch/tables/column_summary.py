@@ -71,6 +71,15 @@ class Cells(NamedTuple):
         return np.full(self.n_rows, self.kind == "empty")
 
 
+def one_chunk(column: Any) -> Any:
+    """Return a column of an Arrow table as one array."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    merged = column.unify_dictionaries().combine_chunks()
+    pa = load_pyarrow()
+    return pa.concat_arrays(merged.chunks) if isinstance(merged, pa.ChunkedArray) else merged
+
+
 def cells_of(column: Any) -> Cells:
     """Return an Arrow array as numbers or texts."""
     pa = load_pyarrow()

@@ -17,7 +17,13 @@ from sksketch.state.persistence import State
 from sksketch.streams.columns import is_table
 from sksketch.streams.formats.arrow import load_pyarrow
 from sksketch.streams.formats.frames import as_arrow
-from sksketch.tables.column_summary import Cells, ColumnSummary, cells_of, refuse_infinite
+from sksketch.tables.column_summary import (
+    Cells,
+    ColumnSummary,
+    cells_of,
+    one_chunk,
+    refuse_infinite,
+)
 from sksketch.tables.encodings import (
     ColumnPlan,
     Encoding,
@@ -214,7 +220,7 @@ class TableEncoder(TransformerMixin, Estimator):
     def _cells(self, table: Any) -> list[Cells]:
         found = []
         for name, column in zip(self._names, self._select(table).columns, strict=True):
-            part = cells_of(_one_chunk(column))
+            part = cells_of(one_chunk(column))
             if self.missing == "error" and part.holes.any():
                 row = int(np.argmax(part.holes))
                 raise ValueError(
@@ -376,11 +382,3 @@ def _of_array(X: Array) -> Any:
     except (pa.ArrowException, TypeError) as error:
         raise ValueError(f"a column of the array is of several types ({error})") from None
     return pa.table(columns, names=[f"x{i}" for i in range(X.shape[1])])
-
-
-def _one_chunk(column: Any) -> Any:
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    merged = column.unify_dictionaries().combine_chunks()
-    pa = load_pyarrow()
-    return pa.concat_arrays(merged.chunks) if isinstance(merged, pa.ChunkedArray) else merged

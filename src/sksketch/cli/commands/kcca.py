@@ -41,7 +41,7 @@ def kcca(
         components, ridge=_ridge(ridge), solver=solver.value, **features.options()
     )
     stream(model, source, run)
-    save_with_embedding(model, source, rows, run)
+    save_with_embedding(model, source, rows, run, pairs=True)
 
 
 def _ridge(text: str) -> float | str:

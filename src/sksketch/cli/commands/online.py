@@ -12,7 +12,8 @@ import numpy as np
 import typer
 
 from sksketch._typing import Array
-from sksketch.cli.options import MissingValues, Precision, Rows, Run, Target
+from sksketch.cli.kept_apart import check_holdout, score, shares
+from sksketch.cli.options import Holdout, MissingValues, Precision, Rows, Run, Target
 from sksketch.cli.printing import echo
 from sksketch.cli.progressive import Printer, Progressive, as_records
 from sksketch.cli.running import finish, keep_sources, open_source, require_target, stream
@@ -111,7 +112,9 @@ class Learner:
     ] = 1
 
 
-def online(rows: Rows, run: Run, learner: Learner, target: Target = None) -> None:
+def online(
+    rows: Rows, run: Run, learner: Learner, target: Target = None, holdout: Holdout = 0.0
+) -> None:
     """Learn a classifier or regression row by row, nothing to tune, and print as it goes.
 
     Each row is predicted before it is learned from. The table has the mean loss of these
@@ -119,6 +122,7 @@ def online(rows: Rows, run: Run, learner: Learner, target: Target = None) -> Non
     end comes the error beside that of a constant: the commonest label, or the mean, so far.
     """
     keep_sources(rows, run.output)
+    check_holdout(holdout, rows)
     if STDIN in rows.sources and learner.passes > 1:
         raise typer.BadParameter("stdin can be read only once; give a file for more --passes")
     source = open_source(rows, target, run)
@@ -131,10 +135,12 @@ def online(rows: Rows, run: Run, learner: Learner, target: Target = None) -> Non
     if not run.quiet and not run.as_json:
         printer = Printer(model, lambda line: echo(line, err=run.output == STDOUT))
     with warnings_in_one_line():
-        stream(model, source, run, progress=printer, classes=classes, n_passes=learner.passes)
+        learned, held = shares(source, holdout)
+        stream(model, learned, run, progress=printer, classes=classes, n_passes=learner.passes)
     fitted = model.fitted
     if source.feature_names is not None:
         fitted.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+    score(fitted, held, run)
     saved = of_source(fitted, source)
     write(saved, run.output)
     finish(run)

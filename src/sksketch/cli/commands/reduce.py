@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from sksketch.cli.commands.apply import check_output, write_answers
-from sksketch.cli.options import Rows, Run, Spread, Standardize, Target
+from sksketch.cli.kept_apart import score, shares
+from sksketch.cli.options import Holdout, Rows, Run, Spread, Standardize, Target
 from sksketch.cli.running import finish, keep_sources, learn, open_source, require_target, stream
 from sksketch.cli.saving import STDOUT, of_source, write
 from sksketch.cli.show import print_model, say, warnings_in_one_line
@@ -23,6 +24,7 @@ from sksketch.reduction.dual_losses import CLASSIFICATION, REGRESSION
 from sksketch.reduction.reduced_problem import METHODS, SUBSPACE
 from sksketch.state.disk import is_same
 from sksketch.streams.files import STDIN
+from sksketch.streams.source_in_units import SourceInUnits
 
 
 class Operator(StrEnum):
@@ -82,6 +84,7 @@ class Reducing:
         bool, typer.Option("--intercept/--no-intercept", help="Whether to learn an intercept.")
     ] = True
     standardize: Standardize = False
+    holdout: Holdout = 0.0
     coordinates: Annotated[
         str | None,
         typer.Option(
@@ -105,8 +108,10 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
     source = open_source(rows, target, run, spread)
     if learns:
         require_target(source)
-    elif reducing.standardize:
-        raise typer.BadParameter("--standardize is for models; name what to predict with --target")
+    elif reducing.standardize or reducing.holdout:
+        raise typer.BadParameter(
+            "--standardize and --holdout are for models; name what to predict with --target"
+        )
     if (learns or reducing.method == "rp") and (spread.workers or spread.dask):
         raise typer.BadParameter("--workers and --dask are for subspaces, without a target")
     if reducing.coordinates is not None:
@@ -127,9 +132,12 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
         else:
             model = _learner(reducing)
             reduction = model.new_reduction()
-            rows_read = model.in_units(source)
-            stream(reduction, rows_read, run)
-            model.fit_rows(rows_read, reduction=reduction)
+            learned, held = shares(source, reducing.holdout)
+            in_units = model.in_units(learned)
+            stream(reduction, in_units, run)
+            model.fit_rows(in_units, reduction=reduction)
+            score(model, held, run)
+            rows_read = SourceInUnits(source, model.scale_)
     write(of_source(model, source), run.output)
     finish(run)
     if reducing.coordinates is not None:

@@ -2,6 +2,7 @@
 
 from sksketch.present.findings.kernel_and_reduction import PLAIN, PlainFindings, plain_findings
 from sksketch.present.findings.progressive import ONLINE, OnlineFindings, largest_columns
+from sksketch.present.findings.rated import quality_of, quality_text
 from sksketch.present.findings.sketched import CoefficientPath, Estimates, Findings
 
 __all__ = [
@@ -14,4 +15,6 @@ __all__ = [
     "PlainFindings",
     "largest_columns",
     "plain_findings",
+    "quality_of",
+    "quality_text",
 ]

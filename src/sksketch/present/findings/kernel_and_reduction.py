@@ -18,6 +18,7 @@ from sksketch.kernel_methods import (
     StreamingSpectralClustering,
 )
 from sksketch.models.base import Estimator
+from sksketch.present.findings.rated import quality_of, quality_text
 from sksketch.reduction import (
     RandomReduction,
     ReducedClassifier,
@@ -43,7 +44,8 @@ class PlainFindings:
     """A title, a sentence, facts by name, and the numbers that there are to draw.
 
     ``values`` has the name of a quantity and its numbers, largest first. ``largest`` has the
-    coefficients of largest size for each outcome, by the names of their columns.
+    coefficients of largest size for each outcome, by the names of their columns, and ``quality``
+    sentences about predictions.
     """
 
     title: str
@@ -52,6 +54,7 @@ class PlainFindings:
     values: tuple[str, Array] | None = None
     points: Points | None = None
     largest: dict[str, dict[str, float]] = field(default_factory=dict)
+    quality: tuple[str, ...] = ()
 
 
 def plain_findings(model: object, names: list[str] | None = None) -> PlainFindings:
@@ -205,7 +208,8 @@ def _reduced(model: ReducedClassifier | ReducedRegressor, names: list[str] | Non
         outcome: _largest(coef, names) for outcome, coef in zip(outcomes, coefficients, strict=True)
     }
     title = "Reduced " + ("classifier" if isinstance(model, ReducedClassifier) else "regression")
-    return PlainFindings(title, sentence, facts, largest=largest)
+    rated = tuple(quality_text(name, numbers) for name, numbers in quality_of(model).items())
+    return PlainFindings(title, sentence, facts, largest=largest, quality=rated)
 
 
 def _largest(coef: Array, names: list[str] | None) -> dict[str, float]:

@@ -16,6 +16,7 @@ from sksketch.models.base import Estimator
 from sksketch.models.standardized import keeps_gram
 from sksketch.present.findings.progressive import ONLINE, largest_columns
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
+from sksketch.ridge.exact import RidgeReader
 from sksketch.run.loading import ESTIMATORS
 from sksketch.sketches import Centered, Certificate, Regression, Sketch
 
@@ -234,7 +235,10 @@ class Findings:
         bounds = np.asarray(found.error_bounds, dtype=np.float64)
         if not (np.isfinite(bounds) & (bounds > 0)).any():
             return bounds
-        reader = self._regression()._reader()
+        model = self._regression()
+        # Rows that were divided before they were sketched are in their units already.
+        in_units = self.is_standardized and keeps_gram(model.sketch_)
+        reader = RidgeReader(model.sketch_, model.scale_ if in_units else None)
         solutions = (reader.solve(float(alpha)) for alpha in found.alphas)
         return np.array([solution.absolute_bounds[target] for solution in solutions])
 

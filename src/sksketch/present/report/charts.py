@@ -133,6 +133,38 @@ def scatter(points: Points) -> str:
     return canvas.drawing("scatter", "Some rows", description, "".join(marks), "wide")
 
 
+def progress(marks: Array, title: str) -> str:
+    """Return the chart of mean errors so far, of a learner and of a constant, against rows.
+
+    Parameters
+    ----------
+    marks : array of shape (n_marks, 3)
+        Rows, the learner's error and the constant's.
+    title : str
+        Name of the error.
+    """
+    rows, errors = marks[:, 0], marks[:, 1:]
+    vertical = _spectrum_scale(errors.ravel())
+    low = float(errors[errors > 0].min(initial=1.0))
+    canvas = WIDE.beside(vertical)
+    across = canvas.across(1.0, max(float(rows[-1]), 2.0), logarithmic=True)
+    drawn = [canvas.vertical_axis(vertical)]
+    constant, learner = (
+        [(across(n), vertical(max(e, low))) for n, e in zip(rows, values, strict=True)]
+        for values in (errors[:, 1], errors[:, 0])
+    )
+    drawn += [svg.curve(constant, "path marker"), svg.curve(learner, "path")]
+    for point, n, (mine, theirs) in zip(learner, rows, errors, strict=True):
+        tip = f"{int(n):,} rows: {number(mine)}, a constant {number(theirs)}"
+        drawn.append(svg.told(svg.dot(*point, "dot"), tip))
+    drawn.append(canvas.horizontal_axis(across, across.ticks()))
+    description = (
+        f"{title} after {len(rows)} numbers of rows, at the end {number(errors[-1, 0])}, that of "
+        f"a constant {number(errors[-1, 1])}; the numbers are in the table below."
+    )
+    return canvas.drawing("progress", title, description, "".join(drawn), "wide")
+
+
 def _whole_ticks(n: int) -> list[float]:
     """Return the components to label: 1, and as many others as there is room for."""
     step = max(1, math.ceil(n / 10))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from sksketch.present.findings import Findings
+from sksketch.models.base import Estimator
+from sksketch.present.findings import Findings, quality_of, quality_text
 from sksketch.sketches.certificate import rounded_down, rounded_up
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -194,6 +195,15 @@ def coefficients(found: Findings) -> str:
             f"says little. {advice}"
         )
     return f"The coefficients are off by at most {most} of their length{sure}."
+
+
+def quality(model: Estimator) -> list[str]:
+    """Return how good predictions are, a sentence for each set of rows."""
+    names = {"training": "On the rows learned from", "holdout": "On rows kept apart"}
+    return [
+        f"{names[name]}: {quality_text(name, numbers)}"
+        for name, numbers in quality_of(model).items()
+    ]
 
 
 def each_coefficient(error: float, largest: float) -> str:

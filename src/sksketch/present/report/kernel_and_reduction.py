@@ -26,7 +26,8 @@ def body(found: PlainFindings) -> str:
     plan = facts.pop("plan", "")
     entries = [(name.capitalize(), _text(value)) for name, value in facts.items()]
     plan = html.paragraph(f"{plan[:1].upper()}{plan[1:]}.") if plan else ""
-    box = html.card(lead, plan, html.facts(entries), kind="certificate")
+    rated = [html.paragraph(f"{text[0].upper()}{text[1:]}.") for text in found.quality]
+    box = html.card(lead, *rated, plan, html.facts(entries), kind="certificate")
     parts = [html.section("found", "What it is", box)]
     pictures = []
     if found.values is not None:

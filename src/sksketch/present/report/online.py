@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from sksketch.present.findings import OnlineFindings
-from sksketch.present.report import html
+from sksketch.present.report import charts, formatting, html
 from sksketch.present.report.formatting import interval, number, percent, plural
 
 MOST_COEFFICIENTS = 15
 MOST_OUTCOMES = 6
+# Fewer make no curve.
+LEAST_MARKS = 3
 
 
 def figures(found: OnlineFindings) -> list[tuple[str, str]]:
@@ -40,8 +42,22 @@ def predictions(found: OnlineFindings) -> str:
     parts = [html.paragraph(lead + _constant(found), "lead"), html.paragraph(text)]
     if found.warning is not None:
         parts.append(html.paragraph(f"Warning: {found.warning}."))
+    parts += [html.paragraph(f"{text}.") for text in formatting.quality(found.model)]
     box = html.card(*parts, kind="certificate")
-    return html.section("predictions", "How it predicted", box)
+    return html.section("predictions", "How it predicted", box, _curve(found))
+
+
+def _curve(found: OnlineFindings) -> str:
+    """Return the progressive error against the rows, where the model has kept it."""
+    marks = found.model.online_error_curve_
+    if len(marks) < LEAST_MARKS:
+        return ""
+    show = percent if found.classifies else number
+    title = "Online error" if found.classifies else "Mean squared error"
+    rows = [[f"{int(n):,}", show(mine), show(constant)] for n, mine, constant in marks]
+    table = html.table(["Rows", "Learner", "Constant"], rows, f"{title} of the rows so far")
+    legend = [("dot", "the learner"), ("marker", "a constant")]
+    return html.grid([html.figure(charts.progress(marks, title), title, legend, table)])
 
 
 def _constant(found: OnlineFindings) -> str:

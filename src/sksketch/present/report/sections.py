@@ -133,8 +133,12 @@ def regression(found: Findings) -> str:
     errors = np.atleast_1d(found.model.coef_error_bound_absolute_)
     several = len(coef) > 1
     warns = found.model.coef_error_bound_ >= formatting.WEAK and not found.is_refined
+    rated = [html.paragraph(f"{text}.") for text in formatting.quality(found.model)]
+    units = "Coefficients are shown for columns divided by their standard deviations."
     intro = html.card(
         html.paragraph(formatting.coefficients(found), "lead"),
+        *rated,
+        html.paragraph(units, "note") if found.is_standardized else "",
         kind="certificate warns" if warns else "certificate",
     )
     boxes = []
