@@ -31,6 +31,7 @@ SPELLINGS: dict[str, Callable[[Option], str]] = {
     "one_hot": lambda option: f"--one-hot {option.values[0]}=A,B",
     "header": lambda _: "--header or --no-header",
     "resume": lambda _: "--restart",
+    "raw": lambda _: "--encode",
 }
 
 

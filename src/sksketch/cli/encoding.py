@@ -9,6 +9,7 @@ from typing import Any
 from sksketch.cli.options import Rows, Run, Spread
 from sksketch.cli.show import progress_bar, say
 from sksketch.run import fit_stream
+from sksketch.run.checkpoints import ChangedRunError
 from sksketch.run.dask import fit_dask_parts
 from sksketch.run.workers import fit_workers
 from sksketch.state.persistence import to_bytes
@@ -43,8 +44,12 @@ def learn_encoder(
             else:
                 fit_workers(encoder, table, parts, spread.workers or 1, progress=bar)
         else:
-            options: dict[str, Any] = {"checkpoint": path, "every": run.every}
-            fit_stream(encoder, table, progress=bar, resume=not run.restart, **options)
+            options: dict[str, Any] = {"checkpoint": path, "every": run.every, "progress": bar}
+            try:
+                fit_stream(encoder, table, resume=not run.restart, **options)
+            except ChangedRunError:
+                # Left by a run over something else that did not come to its end.
+                fit_stream(encoder, table, resume=False, **options)
     return encoded(table, encoder)
 
 

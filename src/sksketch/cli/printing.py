@@ -26,3 +26,12 @@ def echo(text: str = "", *, err: bool = False) -> None:
         return
     file.write(f"{printable(text)}\n")
     file.flush()
+
+
+def label_text(label: object) -> str:
+    """Return a label as it is shown: numbers without needless digits, names as they are.
+
+    >>> label_text(1.0), label_text("yes")
+    ('1', 'yes')
+    """
+    return str(label) if isinstance(label, str) else f"{label:g}"

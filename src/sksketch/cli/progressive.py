@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.cli.printing import label_text
 from sksketch.models.base import Estimator
 from sksketch.online import OnlineNewtonClassifier
 from sksketch.run.loading import restore
@@ -22,8 +23,8 @@ class Mark(NamedTuple):
 
     rows: int
     loss_sum: float
-    label: float
-    prediction: float
+    label: float | str
+    prediction: float | str
     weight_sum: float
 
 
@@ -83,7 +84,7 @@ class Progressive:
             # One after the other, so that no sum depends on the blocks.
             weighed = float(np.add.accumulate(np.append(weighed, weights[part]))[-1])
             loss = float(self.fitted.cumulative_loss_)
-            self.last = Mark(done, loss, float(y[stop - 1]), float(found[-1]), weighed)
+            self.last = Mark(done, loss, _plain(y[stop - 1]), _plain(found[-1]), weighed)
             if done & (done - 1) == 0:
                 self.marks.append(self.last)
             start = stop
@@ -95,7 +96,7 @@ class Progressive:
             began = self.fitted.classes_
             if classes is not None and not np.array_equal(np.unique(classes), began):
                 raise ValueError(
-                    f"the run began with the labels {', '.join(f'{c:g}' for c in began)}; give the "
+                    f"the run began with the labels {', '.join(map(label_text, began))}; give the "
                     "same --classes, or pass --restart"
                 )
             classes = began
@@ -111,10 +112,10 @@ class Progressive:
         strange = ~np.isin(y, classes)
         if strange.any():
             row = int(np.argmax(strange))
-            known = ", ".join(f"{label:g}" for label in classes)
+            known = ", ".join(map(label_text, classes))
             raise ValueError(
-                f"row {done + row + 1:,}: the label {y[row]:g} is none of {known}; name all labels "
-                "with --classes, or predict numbers with --task regress"
+                f"row {done + row + 1:,}: the label {label_text(y[row])} is none of {known}; name "
+                "all labels with --classes, or predict numbers with --task regress"
             )
         return classes
 
@@ -123,7 +124,9 @@ class Progressive:
         if hasattr(self, "last"):
             self.fitted.classes_ = classes
             marks = [*self.marks, self.last]
-            *self.marks, self.last = (m._replace(prediction=max(m.prediction, 0.0)) for m in marks)
+            *self.marks, self.last = (
+                m._replace(prediction=max(float(m.prediction), 0.0)) for m in marks
+            )
 
     def table(self) -> list[Mark]:
         """Return all marks, and the last row if it is none of them."""
@@ -160,7 +163,7 @@ def next_power(rows: int) -> int:
     return 1 << rows.bit_length()
 
 
-def as_records(marks: list[Mark]) -> list[dict[str, float]]:
+def as_records(marks: list[Mark]) -> list[dict[str, Any]]:
     """Return the lines of the table: mean losses since the line above and since the start."""
     before = [Mark(0, 0.0, 0.0, 0.0, 0.0), *marks]
     return [
@@ -180,6 +183,14 @@ def as_records(marks: list[Mark]) -> list[dict[str, float]]:
 def _mean(loss_sum: float, weight_sum: float) -> float:
     """Return the loss of a row, 0 where none counts."""
     return loss_sum / weight_sum if weight_sum > 0 else 0.0
+
+
+def _plain(label: Any) -> float | str:
+    return label if isinstance(label, str) else float(label)
+
+
+def _shown(label: float | str) -> str:
+    return label[:10] if isinstance(label, str) else f"{label:.5g}"
 
 
 class Printer:
@@ -221,6 +232,6 @@ class Printer:
         for line in as_records(marks)[self._n_shown or 0 :]:
             self._echo(
                 f"{line['rows']:>12,}  {line['loss_since_last']:>11.6f}  {line['loss']:>11.6f}  "
-                f"{line['label']:>10.5g}  {line['prediction']:>10.5g}"
+                f"{_shown(line['label']):>10}  {_shown(line['prediction']):>10}"
             )
         self._n_shown = len(marks)

@@ -41,11 +41,17 @@ def are_sketches(rows: Rows) -> bool:
 
 
 def open_source(
-    rows: Rows, target: str | None = None, run: Run | None = None, spread: Spread | None = None
+    rows: Rows,
+    target: str | None = None,
+    run: Run | None = None,
+    spread: Spread | None = None,
+    *,
+    numbers: bool = False,
 ) -> RowSource:
     """Open what the options describe; a table with other columns than numbers is encoded.
 
-    That takes a pass over the rows, which tells how to write them as numbers.
+    That takes a pass over the rows, which tells how to write them as numbers. Where ``numbers``
+    are to be predicted, a target that is text is refused before.
     """
     for source in rows.sources:
         if source.endswith(".sks"):
@@ -54,18 +60,26 @@ def open_source(
     where, reading = place_of(rows), reading_of(rows, target)
     reading["columns"] = open_columns(rows, where, reading, run)
     if run is None or rows.encode is False or rows.one_hot or are_numbered(rows):
-        return open_rows(where, **reading)
+        return _with_target(open_rows(where, **reading), numbers)
     others: list[str] = []
     if not rows.encode:
         try:
-            return open_rows(where, **reading)
+            return _with_target(open_rows(where, **reading), numbers)
         except NotNumericError as error:
             if STDIN in rows.sources:
                 raise
             others = [str(error.column)]
     table = open_rows(where, **raw_reading(reading, rows))
+    if numbers:
+        require_numbers(table)
     announce(rows, run, others_of(table) or others)
     return learn_encoder(table, raw_reading(reading, rows), rows, run, spread, checkpoint_of(run))
+
+
+def _with_target(source: RowSource, numbers: bool) -> RowSource:
+    if numbers:
+        require_numbers(source)
+    return source
 
 
 def open_columns(rows: Rows, where: Any, reading: dict[str, Any], run: Run | None = None) -> Any:
@@ -187,6 +201,18 @@ def require_target(source: RowSource) -> None:
     """Refuse rows without anything to predict."""
     if not source.n_targets:
         raise typer.BadParameter("there is nothing to predict; name the target with --target")
+
+
+def require_numbers(source: RowSource) -> None:
+    """Refuse targets that are text, where numbers are to be predicted."""
+    again = source.n_targets and not source.reads_once
+    first = next(iter(source.targets()), None) if again else None
+    if first is not None and first.dtype.kind not in "biuf":
+        name = (source.target_names or ["it"])[0]
+        raise typer.BadParameter(
+            f"the target {name!r} is text, such as {str(first.ravel()[0])!r}, and numbers are to "
+            "be predicted; for labels there are online, and reduce --task classify"
+        )
 
 
 def in_parts(

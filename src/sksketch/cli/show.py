@@ -24,6 +24,7 @@ from rich.progress import Progress as ProgressBar
 from sksketch.cli.options import Run
 from sksketch.cli.printing import echo
 from sksketch.cli.saving import Saved
+from sksketch.cli.table_facts import print_table, table_facts
 from sksketch.models.base import Estimator
 from sksketch.present.findings import (
     ONLINE,
@@ -121,7 +122,7 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
         record["certificate"] = None if certificate is None else asdict(certificate)
         if saved.names is not None:
             record["feature_names"] = saved.names
-        print_json(record | found)
+        print_json(record | found | table_facts(saved))
         return
     print_facts(facts, as_json=False)
     echo()
@@ -133,6 +134,7 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
         _print_quality(model)
     elif found:
         _print_components(found)
+    print_table(saved)
 
 
 def _findings(saved: Saved) -> dict[str, Any]:
@@ -189,7 +191,7 @@ def online_facts(saved: Saved, file: str) -> dict[str, Any]:
     largest = {
         outcome: dict(found.largest(i, MOST_LINES)) for i, outcome in enumerate(found.outcomes)
     }
-    return facts | {"largest": largest}
+    return facts | {"largest": largest} | table_facts(saved)
 
 
 def _print_online(saved: Saved, file: str, as_json: bool) -> None:
@@ -198,6 +200,8 @@ def _print_online(saved: Saved, file: str, as_json: bool) -> None:
         print_json(facts)
         return
     largest, intercepts = facts.pop("largest"), np.atleast_1d(facts.pop("intercept"))
+    for name in table_facts(saved):
+        del facts[name]
     shown = "{:.2%}" if OnlineFindings(saved.model).classifies else "{:.6g}"
     facts["online_error"] = shown.format(facts["online_error"])
     if "baseline_error" in facts:
@@ -211,6 +215,7 @@ def _print_online(saved: Saved, file: str, as_json: bool) -> None:
     print_facts(shortened, as_json=False)
     _print_quality(saved.model)
     _print_largest(largest, intercepts)
+    print_table(saved)
 
 
 def _print_plain(saved: Saved, file: str, as_json: bool) -> None:
@@ -223,7 +228,7 @@ def _print_plain(saved: Saved, file: str, as_json: bool) -> None:
             record[f"{found.values[0].replace(' ', '_')}s"] = found.values[1]
         record |= {"largest": found.largest} if found.largest else {}
         quality = quality_of(saved.model)
-        print_json(record | ({"quality": quality} if quality else {}))
+        print_json(record | ({"quality": quality} if quality else {}) | table_facts(saved))
         return
     intercepts = facts.pop("intercept", [])
     for name, value in facts.items():
@@ -239,6 +244,7 @@ def _print_plain(saved: Saved, file: str, as_json: bool) -> None:
             echo(f"... {len(values) - MOST_LINES} more")
     _print_quality(saved.model)
     _print_largest(found.largest, intercepts)
+    print_table(saved)
 
 
 def _print_largest(largest: dict[str, dict[str, float]], intercepts: Any) -> None:

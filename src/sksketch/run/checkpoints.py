@@ -23,6 +23,10 @@ KIND, VERSION = "checkpoint", 1
 ADVICE = ("; delete the file, or pass ", Option("resume", False), " to start over")
 
 
+class ChangedRunError(ExplainedError):
+    """A checkpoint is that of another estimator or source."""
+
+
 class Checkpoint:
     """The file from which an interrupted run resumes.
 
@@ -94,7 +98,7 @@ class Checkpoint:
             with fitting(self.path):
                 changed = difference(json.loads(meta[what]), mine)
             if changed is not None:
-                raise ExplainedError(
+                raise ChangedRunError(
                     f"cannot resume from the checkpoint {self.path!r}, because the {what} has "
                     f"changed: {changed}",
                     *ADVICE,

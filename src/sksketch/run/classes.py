@@ -12,7 +12,7 @@ from sksketch.models.scikit_learn import is_classifier
 from sksketch.streams import RowSource
 
 # With more labels the targets are numbers to predict.
-MOST_CLASSES = 10_000
+MOST_CLASSES = 1000
 
 
 def classes_to_learn(model: object, rows: RowSource) -> Array | None:

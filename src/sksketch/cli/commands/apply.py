@@ -11,7 +11,7 @@ import typer
 from sksketch._typing import Array, Matrix
 from sksketch.cli.applying import Answered, rows_to_answer
 from sksketch.cli.options import Output, Rows, check_place
-from sksketch.cli.printing import echo
+from sksketch.cli.printing import echo, label_text
 from sksketch.cli.running import keep_sources
 from sksketch.cli.saving import STDOUT, Saved, blaming, opened, read
 from sksketch.cli.show import progress_bar, warnings_in_one_line
@@ -128,12 +128,3 @@ def _names(fitted: Estimator) -> list[str]:
         return ["prediction", *scores]
     n_targets = 1 if fitted.coef_.ndim == 1 else len(fitted.coef_)
     return ["prediction"] if n_targets == 1 else [f"prediction{i}" for i in range(n_targets)]
-
-
-def label_text(label: object) -> str:
-    """Return a label as it is shown: numbers without needless digits, names as they are.
-
-    >>> label_text(1.0), label_text("yes")
-    ('1', 'yes')
-    """
-    return f"{label:g}" if isinstance(label, float | np.floating) else str(label)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
@@ -13,20 +11,25 @@ import typer
 
 from sksketch._typing import Array
 from sksketch.cli.kept_apart import check_holdout, score, shares
-from sksketch.cli.options import Holdout, MissingValues, Precision, Rows, Run, Target
-from sksketch.cli.printing import echo
+from sksketch.cli.options import Holdout, Rows, Run, Target
+from sksketch.cli.printing import echo, label_text
 from sksketch.cli.progressive import Printer, Progressive, as_records
-from sksketch.cli.running import finish, keep_sources, open_source, require_target, stream
+from sksketch.cli.running import (
+    finish,
+    keep_sources,
+    open_source,
+    require_target,
+    stream,
+)
 from sksketch.cli.saving import STDOUT, of_source, write
 from sksketch.cli.show import online_facts, print_json, print_model, say, warnings_in_one_line
 from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
 from sksketch.online.catalog import METHODS
 from sksketch.online.losses import CLASSIFICATION, REGRESSION
 from sksketch.present.findings import OnlineFindings
+from sksketch.run.classes import find_classes
 from sksketch.streams import RowSource
 from sksketch.streams.files import STDIN
-
-MOST_CLASSES = 1000
 
 
 def known_methods(incomplete: str) -> list[str]:
@@ -125,12 +128,12 @@ def online(
     check_holdout(holdout, rows)
     if STDIN in rows.sources and learner.passes > 1:
         raise typer.BadParameter("stdin can be read only once; give a file for more --passes")
-    source = open_source(rows, target, run)
+    source = open_source(rows, target, run, numbers=learner.task == Task.regress)
     require_target(source)
     if source.n_targets > 1:
         raise typer.BadParameter("give one --target; the table is about one")
     model = Progressive(_estimator(learner))
-    classes = _labels(learner, rows, source, target) if learner.task == Task.classify else None
+    classes = _labels(learner, rows, source) if learner.task == Task.classify else None
     printer = None
     if not run.quiet and not run.as_json:
         printer = Printer(model, lambda line: echo(line, err=run.output == STDOUT))
@@ -182,41 +185,24 @@ def _number(name: str, text: str) -> float | str:
         raise typer.BadParameter(f"{name} {text} is neither auto nor a number") from None
 
 
-def _labels(learner: Learner, rows: Rows, source: RowSource, target: str | None) -> Array | None:
+def _labels(learner: Learner, rows: Rows, source: RowSource) -> Array | None:
     """Return all labels: as given, as found in files, or None for those of stdin."""
     if learner.classes is not None:
+        words = learner.classes.split(",")
         try:
-            return np.unique([float(word) for word in learner.classes.split(",")])
+            return np.unique([float(word) for word in words])
         except ValueError:
-            raise typer.BadParameter(
-                f"--classes {learner.classes}: labels are numbers, separated by commas"
-            ) from None
+            return np.array(sorted(words), dtype=object)
     if STDIN in rows.sources:
         return None
-    found: set[float] = set()
-    labels: Iterator[Any]
-    if target is not None and source.feature_names is not None:
-        # Only the column of the target is read.
-        alone = dataclasses.replace(
-            rows,
-            columns=[target],
-            one_hot=None,
-            missing=MissingValues.drop,
-            dtype=Precision.float64,
-        )
-        labels = (block.X[:, 0] for block in open_source(alone).blocks())
-    else:
-        labels = (block.y for block in source.blocks())
-    for part in labels:
-        found.update(np.unique(part).tolist())
-        if len(found) > MOST_CLASSES:
-            raise typer.BadParameter(
-                f"there are more than {MOST_CLASSES:,} different labels; to predict numbers, "
-                "pass --task regress"
-            )
+    try:
+        found = find_classes(source)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}: --task regress") from None
     if len(found) < 2:
+        labels = ", ".join(map(label_text, found)) or "missing"
         raise typer.BadParameter(
-            f"all labels are {', '.join(f'{label:g}' for label in found) or 'missing'}, so there "
-            "is nothing to tell apart; name the labels to come with --classes"
+            f"all labels are {labels}, so there is nothing to tell apart; name the labels to come "
+            "with --classes"
         )
-    return np.array(sorted(found))
+    return found

@@ -52,7 +52,7 @@ def ridge(
         return
     keep_sources(rows, run.output)
     check_holdout(holdout, rows, spread)
-    source = open_source(rows, target, run, spread)
+    source = open_source(rows, target, run, spread, numbers=True)
     require_target(source)
     learned, held = shares(source, holdout)
     options = {"fit_intercept": intercept, "standardize": standardize}
