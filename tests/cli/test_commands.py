@@ -271,7 +271,7 @@ def check_mistake(mistake, command, folder, capsys):
         (["pca", "rows.csv", "a.sks", "-o", "x.sks"], "saved sketch among files of rows"),
         (["pca", "rows.csv", "-o", "rows.csv"], "refusing to overwrite the input rows.csv"),
         (["pca", "absent.csv", "-o", "x.sks"], "absent.csv"),
-        (["pca", "rows.csv", "-o", "no/such/x.sks"], "does not exist"),
+        (["pca", "rows.csv", "-o", "no/such/x.sks"], "there is no directory"),
         (["ridge", "rows.csv", "-t", "z", "-o", "x.sks"], "no target 'z'"),
         (["pca", "rows.csv"], "--output"),
     ],

@@ -272,7 +272,7 @@ def test_bad_lines_of_stdin_are_one_line_and_code_2(text, options, words, tmp_pa
         (["rows.csv", "-t", "y"], "pass --task regress"),
         (["rows.csv"], "name the target with --target"),
         (["rows.csv", "-t", "y,kind"], "give one --target"),
-        (["rows.csv", "-t", "kind", "--classes", "red,blue"], "labels are numbers"),
+        (["rows.csv", "-t", "kind", "--classes", "red,blue"], "none of blue, red"),
         (["rows.csv", "-t", "kind", "--initial-ridge", "big"], "neither auto nor a number"),
         (["rows.csv", "-t", "kind", "--method", "magic"], "magic"),
         (["rows.csv", "-t", "kind", "--loss", "magic"], "magic"),

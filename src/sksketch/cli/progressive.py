@@ -48,6 +48,8 @@ class Progressive:
         Whether all labels so far are 1 and nobody said what the other one is.
     """
 
+    # What only one that has seen rows has.
+    _fitted = "fitted"
     fitted: Any
     marks: list[Mark]
     last: Mark

@@ -33,7 +33,7 @@ def find_classes(rows: RowSource) -> Array:
         found.update(np.unique(targets).tolist())
         if len(found) > MOST_CLASSES:
             raise ValueError(
-                f"there are more than {MOST_CLASSES:,} different labels; to predict numbers, use a "
+                f"there are more than {MOST_CLASSES:,} different labels; numbers are predicted by a "
                 "regression"
             )
     labels = np.array(sorted(found))

@@ -6,10 +6,10 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from sksketch._typing import Array
 from sksketch.models.quality import LabelRating, RegressionRating
+from sksketch.models.scikit_learn import is_classifier
 from sksketch.run.progress import Progress
 from sksketch.streams import RowSource
 

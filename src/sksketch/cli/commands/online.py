@@ -198,7 +198,7 @@ def _labels(learner: Learner, rows: Rows, source: RowSource) -> Array | None:
     try:
         found = find_classes(source)
     except ValueError as error:
-        raise typer.BadParameter(f"{error}: --task regress") from None
+        raise typer.BadParameter(f"{error}; pass --task regress") from None
     if len(found) < 2:
         labels = ", ".join(map(label_text, found)) or "missing"
         raise typer.BadParameter(
