@@ -83,6 +83,8 @@ class _IpcFile(_ArrowFile):
         self._sizes: dict[int, int] = {}
         with self._blamed(), self._open([]) as opened:
             self.schema, self.n_rows = opened.schema, opened.count_rows()
+            if not 0 <= self.n_rows < 2**48:
+                raise ValueError(f"{self.n_rows} rows are declared")
 
     def _open(self, names: list[str]) -> Any:
         ipc = load_pyarrow().ipc

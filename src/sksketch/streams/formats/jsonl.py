@@ -11,6 +11,7 @@ from sksketch.streams.columns import Choice, Layout
 from sksketch.streams.files import (
     INPUT_IS_READ,
     TextBlock,
+    blamed,
     fingerprint,
     input_fingerprint,
     line_of_row,
@@ -51,7 +52,8 @@ class JsonLinesReader:
             )
         self._pending = block
         table = self._read_json(block, first, None)
-        fields = [as_field(field) for field in table.schema]
+        with blamed(name_of(first), "a name is not UTF-8", "repair the file"):
+            fields = [as_field(field) for field in table.schema]
         fields = with_vectors(fields, table.schema, table.select)
         fields += partitions.fields(fields)
         self._layout = Layout(fields, choice, name_of(first))

@@ -154,12 +154,12 @@ def _index(opened: Any, frame: str) -> list[str] | None:
 def _annotation(opened: Any, name: str, where: str) -> Array:
     """Return a column of obs: numbers, or the names of categories with None for the missing."""
     path = f"obs/{name}"
-    if path not in opened:
-        if name in opened and hasattr(opened[name], "dtype") and len(opened[name].shape) == 1:
-            return np.asarray(opened[name][:])
-        raise SourceError(f"{where} has no target {name!r}; give an annotation in obs")
-    node = opened[path]
     with blamed(where, f"the annotation {name!r} is damaged", "write or fetch the file again"):
+        if path not in opened:
+            if name in opened and hasattr(opened[name], "dtype") and len(opened[name].shape) == 1:
+                return np.asarray(opened[name][:])
+            raise SourceError(f"{where} has no target {name!r}; give an annotation in obs")
+        node = opened[path]
         if not hasattr(node, "dtype"):
             categories = [_text(value) for value in node["categories"][:]]
             codes = node["codes"][:].tolist()
