@@ -87,8 +87,8 @@ class Truth(NamedTuple):
     squares: LD = LD(0)
 
 
-def truth(rows, *, centered=False, targets=None):
-    """Return what the rows amount to.
+def truth(rows, *, centered=False, targets=None, units=None):
+    """Return what the rows amount to, with columns divided by ``units`` if there are any.
 
     The difference x - c of two numbers has a relative error of one rounding, whatever c is. So
     centering at a c close to the mean costs no digits, however far from the origin the rows are.
@@ -100,9 +100,11 @@ def truth(rows, *, centered=False, targets=None):
     X, w = rows.X, rows.weights
     weight = w.sum()
     Z, mean = _around_mean(X, w, centered)
+    if units is not None:
+        Z, mean = Z / units.astype(LD), mean / units.astype(LD)
     gram = _products(Z, w, Z)
     trace = np.trace(gram)
-    terms = min(len(X), BLOCK_ROWS) + len(X) / BLOCK_ROWS + rows.n_roundings + 8
+    terms = min(len(X), BLOCK_ROWS) + len(X) / BLOCK_ROWS + rows.n_roundings + 12
     relative = 2 * LD(terms) * ROUNDOFF
     if targets is None:
         return Truth(weight, mean, gram, trace, relative * trace)

@@ -9,19 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from _support import estimator_themes, learner_themes, sketch_themes
+from _support import estimator_themes, learner_themes, sketch_themes, unit_themes
 from _support.checks import check
 
 # Every so many cases one of those that take longer; the others are drawn by these weights.
 MANY_SHRINKS, VERY_MANY_ROWS = 80, 2500
 THEMES = {
-    sketch_themes.any_sketch: 0.52,
+    sketch_themes.any_sketch: 0.48,
     sketch_themes.block_solver: 0.04,
     sketch_themes.linear_sketch: 0.02,
     sketch_themes.against_the_seed: 0.01,
     sketch_themes.two_rules: 0.06,
-    estimator_themes.decomposition: 0.12,
-    estimator_themes.ridge: 0.07,
+    estimator_themes.decomposition: 0.09,
+    unit_themes.standardized: 0.05,
+    unit_themes.standardized_ridge: 0.04,
+    estimator_themes.ridge: 0.05,
     estimator_themes.gcv: 0.04,
     learner_themes.reduction: 0.03,
     learner_themes.reduced_model: 0.01,

@@ -17,12 +17,13 @@ from sksketch import FrequentDirections, NotMergeableError, StreamingPCA
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import FLAG, ROWS, check_parameters, number, one_of, whole
 from sksketch.models.parameters import parameters_of, with_parameters
-from sksketch.models.protocols import Piloted, SeveralPasses, Shardable
+from sksketch.models.protocols import Measuring, Piloted, SeveralPasses, Shardable
+from sksketch.models.standardized import StandardizingEstimator
 from sksketch.state.persistence import State
 
 PUBLIC = [getattr(sksketch, name) for name in sksketch.__all__]
 ESTIMATORS = [kind for kind in PUBLIC if inspect.isclass(kind) and issubclass(kind, BaseEstimator)]
-MOST_BASES = 6
+MOST_BASES = 7
 each_estimator = pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
 
 
@@ -51,9 +52,11 @@ def test_no_parameter_takes_anything(kind):
 def test_runners_find_their_protocol(kind):
     model = kind()
     assert isinstance(model, Shardable)
-    assert isinstance(model, Piloted) == (kind is sksketch.StreamingKernelPCA)
+    measuring = issubclass(kind, StandardizingEstimator)
+    assert isinstance(model, Measuring) == measuring
+    assert isinstance(model, Piloted) == (measuring or kind is sksketch.StreamingKernelPCA)
     several = {sksketch.StreamingKernelPCA, sksketch.SubspaceReduction}
-    assert isinstance(model, SeveralPasses) == (kind in several)
+    assert isinstance(model, SeveralPasses) == (measuring or kind in several)
     with pytest.raises(NotMergeableError):
         sksketch.ReducedRegressor().shard_template()
 

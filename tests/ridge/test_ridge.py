@@ -136,7 +136,9 @@ def test_refinement_reaches_the_exact_solution(make, fit_intercept, tmp_path):
 
 def test_a_vacuous_certificate_warns():
     model = StreamingRidge(1e-6, sketch="fd", sketch_size=10).fit(WIDE, WIDE_TARGET)
-    with pytest.warns(UserWarning, match="enlarge alpha or sketch_size"):
+    with pytest.warns(
+        UserWarning, match="standardize the columns, enlarge alpha, enlarge sketch_size or refine"
+    ):
         _ = model.coef_
 
 

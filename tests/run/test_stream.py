@@ -311,7 +311,7 @@ def test_a_source_that_fails_leaves_the_rows_before(tmp_path):
 def test_an_interrupt_waits_for_the_block_and_saves(tmp_path):
     class Interrupting(StreamingPCA):
         def partial_fit(self, X, y=None, sample_weight=None):
-            if self.__dict__.get("sketch_") is not None:
+            if self.__dict__.get("_sketch") is not None:
                 os.kill(os.getpid(), signal.SIGINT)
             return super().partial_fit(X)
 

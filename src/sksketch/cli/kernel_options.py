@@ -9,7 +9,7 @@ import typer
 
 from sksketch.cli.learning import save
 from sksketch.cli.options import Rows, Run
-from sksketch.cli.saving import Saved
+from sksketch.cli.saving import of_source
 from sksketch.kernel_methods.kernels import PARAMETERS
 from sksketch.streams import RowSource
 from sksketch.streams.files import STDIN
@@ -74,7 +74,7 @@ def save_with_embedding(model: Any, source: RowSource, rows: Rows, run: Run) -> 
         model.keep_embedding(*(part for part in block if part is not None))
         if names is not None:
             model.feature_names_in_ = names
-    save(Saved(model, source.feature_names), run)
+    save(of_source(model, source), run)
 
 
 def _bandwidth(text: str) -> float | str:

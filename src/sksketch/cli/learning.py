@@ -15,10 +15,11 @@ from sksketch.cli.running import (
     open_source,
     sketch_options,
 )
-from sksketch.cli.saving import STDOUT, Saved, blaming, read_merged, write
+from sksketch.cli.saving import STDOUT, Saved, blaming, of_source, read_merged, write
 from sksketch.cli.show import print_model, say
 from sksketch.decomposition import StreamingPCA
 from sksketch.models.base import Estimator
+from sksketch.models.standardized import StandardizingEstimator
 from sksketch.sketches import Centered, Regression, Sketch
 
 
@@ -33,10 +34,10 @@ def decompose(
             save(Saved(kind(**options).reading(sketch, saved.names), saved.names), run)
         return
     keep_sources(rows, run.output)
-    source = open_source(rows)
+    source = open_source(rows, None, run, spread)
     model = numbered(kind(**options, **sketch_options(method, source)), method, spread)
     learn(model, source, rows, None, run, spread)
-    save(Saved(model, source.feature_names), run)
+    save(of_source(model, source), run)
 
 
 def numbered(model: Estimator, method: Method, spread: Spread) -> Any:
@@ -61,6 +62,11 @@ def n_components(text: str | None) -> int | float | None:
 def readable(saved: Estimator | Sketch, purpose: str) -> Any:
     """Return the sketch in a saved file, if it is one that the command can read."""
     sketch = saved if isinstance(saved, Sketch) else getattr(saved, "sketch_", None)
+    if isinstance(saved, StandardizingEstimator) and not saved.is_of_plain_rows:
+        raise typer.BadParameter(
+            f"the rows of the saved {saved.kind} were standardized before they were sketched; give "
+            "the rows themselves"
+        )
     if purpose == "ridge":
         readable = isinstance(sketch, Regression) and sketch.target_shape is not None
     else:

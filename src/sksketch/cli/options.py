@@ -20,6 +20,7 @@ EXAMPLES = {
     "pca": [
         "sksketch pca rows.parquet -k 5 -o model.sks",
         "sksketch pca days/*.csv -k 0.9 --missing mean --json -o model.sks",
+        "sksketch pca rows.parquet -k 5 --standardize -o model.sks",
         "sksketch pca rows.parquet -k 5 --memory 2GB -o model.sks",
         "cat rows.csv | sksketch pca - -k 2 -o model.sks",
         "sksketch pca days/*.csv -k 5 --workers 2 -o model.sks",
@@ -133,12 +134,37 @@ class Rows:
     ]
     columns: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B", help="Feature columns, separated by commas; by default all."),
+        typer.Option(
+            metavar="A,B",
+            help="Feature columns by name, number, pattern (reg_*) or range (a:d, 0:9), separated "
+            "by commas; repeat it for a name with a comma. By default all.",
+        ),
+    ] = None
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Columns to leave out, given in the same ways."),
+    ] = None
+    numeric: Annotated[
+        bool, typer.Option("--numeric", help="Leave out columns that are not numbers.")
+    ] = False
+    encode: Annotated[
+        bool | None,
+        typer.Option(
+            "--encode/--no-encode",
+            help="Turn columns of any type into numbers, standardized; by default if some are not "
+            "numbers. It takes a first pass over the rows.",
+        ),
     ] = None
     missing: Annotated[
-        MissingValues,
-        typer.Option(help="Refuse missing values, fill in column means, or drop the row."),
-    ] = MissingValues.error
+        MissingValues | None,
+        typer.Option(
+            help="Refuse missing values (error), fill in column means, or drop the row. By default "
+            "error; mean for encoded tables.",
+        ),
+    ] = None
+    fill: Annotated[
+        float | None, typer.Option(metavar="VALUE", help="Number in place of missing values.")
+    ] = None
     one_hot: Annotated[
         list[str] | None,
         typer.Option(
@@ -285,6 +311,16 @@ Components = Annotated[
         "-k",
         metavar="N",
         help="Number of components, or the fraction of variance to explain.",
+    ),
+]
+Standardize = Annotated[
+    bool,
+    typer.Option("--standardize", help="Divide columns by their standard deviations."),
+]
+Holdout = Annotated[
+    float,
+    typer.Option(
+        min=0.0, max=0.9, metavar="FRACTION", help="Part of the rows to keep apart and score."
     ),
 ]
 Target = Annotated[

@@ -8,6 +8,8 @@ from typing import Any
 import typer
 
 from sksketch.arrays.namespace import find_device
+from sksketch.cli.columns import chosen, is_choosy
+from sksketch.cli.encoding import announce, encoder_checkpoint, learn_encoder, others_of
 from sksketch.cli.memory import exact_fits, largest_sketch, parse_size, resident
 from sksketch.cli.options import Method, Rows, Run, Spread
 from sksketch.cli.printing import echo
@@ -23,6 +25,9 @@ from sksketch.sketches import make_sketch
 from sksketch.state.disk import is_same, is_special
 from sksketch.state.persistence import read_state
 from sksketch.streams import RowSource, divide, open_rows, spare_memory
+from sksketch.streams.columns import NotNumericError
+from sksketch.streams.encoded import EncodedSource
+from sksketch.streams.files import STDIN
 
 # Files whose columns have numbers for names.
 LABELED = (".svm", ".svmlight", ".libsvm", ".vw")
@@ -36,38 +41,66 @@ def are_sketches(rows: Rows) -> bool:
 
 
 def open_source(
-    rows: Rows,
-    target: str | None = None,
-    *,
-    names: list[str] | None = None,
-    width: int | None = None,
+    rows: Rows, target: str | None = None, run: Run | None = None, spread: Spread | None = None
 ) -> RowSource:
-    """Open what the options describe; ``names`` and ``width`` are those of a model to apply."""
+    """Open what the options describe; a table with other columns than numbers is encoded.
+
+    That takes a pass over the rows, which tells how to write them as numbers.
+    """
     for source in rows.sources:
         if source.endswith(".sks"):
             raise typer.BadParameter(f"{source} is a saved sketch among files of rows")
     spare_memory()
-    where: Any = rows.sources[0] if len(rows.sources) == 1 else rows.sources
-    return open_rows(where, **_reading(rows, target, names, width))
+    where, reading = place_of(rows), reading_of(rows, target)
+    if is_choosy(rows) and not are_numbered(rows):
+        reading["columns"], skipped = chosen(rows, where, reading)
+        if skipped and run is not None:
+            say(run, f"sksketch: left out as no numbers: {', '.join(skipped)}")
+    if run is None or rows.encode is False or rows.one_hot or are_numbered(rows):
+        return open_rows(where, **reading)
+    others: list[str] = []
+    if not rows.encode:
+        try:
+            return open_rows(where, **reading)
+        except NotNumericError as error:
+            if STDIN in rows.sources:
+                raise
+            others = [str(error.column)]
+    table = open_rows(where, **raw_reading(reading, rows))
+    announce(rows, run, others_of(table) or others)
+    return learn_encoder(
+        table, raw_reading(reading, rows), rows, run, spread, checkpoint_of(run)
+    )
 
 
-def _reading(
-    rows: Rows, target: str | None, names: list[str] | None = None, width: int | None = None
-) -> dict[str, Any]:
-    """Return the options with which rows are opened."""
-    numbered = any(part in source for source in rows.sources for part in NUMBERED)
-    columns: Any = _split(rows.columns, numbered)
-    if columns is None and not numbered:
-        columns = names
-    encoded = dict(_category(text) for text in rows.one_hot or [])
-    sparse = rows.input_format in ("svmlight", "vw") or any(
+def place_of(rows: Rows) -> Any:
+    """Return the sources as `open_rows` takes them."""
+    return rows.sources[0] if len(rows.sources) == 1 else rows.sources
+
+
+def are_numbered(rows: Rows) -> bool:
+    """Return whether columns have numbers for names."""
+    return any(part in source for source in rows.sources for part in NUMBERED)
+
+
+def are_labeled(rows: Rows) -> bool:
+    """Return whether rows are sparse and have labels of their own."""
+    return rows.input_format in ("svmlight", "vw") or any(
         part in rows.sources[0] for part in LABELED
     )
+
+
+def reading_of(rows: Rows, target: str | None) -> dict[str, Any]:
+    """Return the options with which rows are opened."""
+    numbered = are_numbered(rows)
+    encoded = dict(_category(text) for text in rows.one_hot or [])
+    if rows.fill is not None and rows.missing is not None:
+        raise typer.BadParameter("give either --missing or --fill, which fills in a number")
+    missing = "error" if rows.missing is None else rows.missing.value
     return {
-        # Labels of rows to apply a model to may be missing, and are not used.
-        "target": [] if sparse and width is not None else _targets(target, numbered),
-        "columns": columns,
-        "missing": rows.missing.value,
+        "target": _targets(target, numbered),
+        "columns": _split(rows.columns, numbered),
+        "missing": missing if rows.fill is None else rows.fill,
         "one_hot": list(encoded) or None,
         "categories": {name: values for name, values in encoded.items() if values} or None,
         "dtype": None if rows.dtype is None else rows.dtype.value,
@@ -81,7 +114,17 @@ def _reading(
         "skip": rows.skip,
         "encoding": rows.encoding,
         "key": rows.key,
-        "n_features": rows.n_features or (width if sparse else None),
+        "n_features": rows.n_features,
+    }
+
+
+def raw_reading(reading: dict[str, Any], rows: Rows) -> dict[str, Any]:
+    """Return the options with which the same rows are opened as tables."""
+    if rows.fill is not None:
+        raise typer.BadParameter("--fill is for columns of numbers; encoded ones get their mean")
+    missing = "drop" if rows.missing == "drop" else "error"
+    return {**reading, "missing": missing, "one_hot": None, "categories": None, "dtype": None} | {
+        "raw": True
     }
 
 
@@ -152,7 +195,7 @@ def in_parts(
     if run.checkpoint is not None or run.every is not None or run.restart:
         raise typer.BadParameter("checkpoints are for runs without --workers and --dask")
     shard_template(model)
-    parts = divide(source, _reading(rows, target))
+    parts = divide(source, _reading_again(source, rows, target))
     try:
         with progress_bar(shown=not run.quiet) as bar:
             if spread.dask is not None:
@@ -163,6 +206,12 @@ def in_parts(
         echo("sksketch: stopped and nothing saved", err=True)
         raise typer.Exit(exit_code(error)) from None
     return True
+
+
+def _reading_again(source: RowSource, rows: Rows, target: str | None) -> dict[str, Any]:
+    """Return the options with which workers open the files of a source."""
+    reading = reading_of(rows, target)
+    return raw_reading(reading, rows) if isinstance(source, EncodedSource) else reading
 
 
 def learn(
@@ -230,8 +279,10 @@ def checkpoint_of(run: Run) -> Path | None:
 
 def finish(run: Run) -> None:
     """Remove the checkpoint, once the result is saved."""
-    if (checkpoint := checkpoint_of(run)) is not None:
-        checkpoint.unlink(missing_ok=True)
+    checkpoint = checkpoint_of(run)
+    for path in (checkpoint, encoder_checkpoint(checkpoint)):
+        if path is not None:
+            path.unlink(missing_ok=True)
 
 
 def _how_to_resume(checkpoint: Path | None) -> str:

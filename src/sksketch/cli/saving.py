@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,21 +13,51 @@ from typing import IO, Any, NamedTuple
 
 import typer
 
+from sksketch._typing import Array
 from sksketch.exceptions import NotMergeableError, parts_of
+from sksketch.models.plain_states import PIPELINE, VERSION
 from sksketch.run.loading import restore
 from sksketch.sketches import Sketch
 from sksketch.state.blame import fitting, using
 from sksketch.state.disk import replacing
 from sksketch.state.persistence import State, dump, read_state, write_state
+from sksketch.streams import RowSource
+from sksketch.streams.encoded import EncodedSource
+from sksketch.tables import TableEncoder
 
 STDOUT = "-"
+# The array of a file that has the means of the columns.
+MEANS = "column_means"
 
 
 class Saved(NamedTuple):
-    """A sketch or estimator, and the names of its columns where they are known."""
+    """A sketch or estimator, and what is known of the rows that it comes from."""
 
     model: Any
+    # Of the columns that it takes, where they are known.
     names: list[str] | None
+    # What makes them of a table.
+    encoder: TableEncoder | None = None
+    # Of the columns, if holes were filled with them.
+    means: Array | None = None
+    n_missing: int = 0
+    n_dropped: int = 0
+
+    @property
+    def columns(self) -> list[str] | None:
+        """Names of the columns of the table, which the encoder takes if there is one."""
+        return self.names if self.encoder is None else list(self.encoder.feature_names_in_)
+
+
+def of_source(model: Any, source: RowSource) -> Saved:
+    """Return a model with what its source knows."""
+    encoder = source.encoder if isinstance(source, EncodedSource) else None
+    assert encoder is None or isinstance(encoder, TableEncoder)
+    n_missing = source.n_missing
+    if encoder is not None:
+        n_missing = sum(column.n_missing for column in encoder.summaries.values())
+    counts = n_missing, source.n_dropped
+    return Saved(model, source.feature_names, encoder, source.means, *counts)
 
 
 def read(path: str | Path) -> Saved:
@@ -35,10 +66,28 @@ def read(path: str | Path) -> Saved:
 
 
 def named(state: State, path: str | Path) -> Saved:
-    """Return what a file's state was taken from, with the names of its columns."""
-    names: Any = state.meta.get("feature_names")
+    """Return what a file's state was taken from, with what is known of its rows."""
+    meta: Any = state.meta
     with fitting(path):
-        return Saved(restore(state), None if names is None else _names_in(names))
+        model, encoder = restore(state), None
+        text = meta.get("feature_names")
+        names = None if text is None else _names_in(text)
+        if state.kind == PIPELINE:
+            encoder, model = _parts_of(model)
+            names = [str(name) for name in encoder.get_feature_names_out()]
+        means = state.arrays.get(MEANS)
+        if means is not None and means.shape != (len(names or means),):
+            raise ValueError("means of other columns")
+        counts = int(meta.get("n_missing", 0)), int(meta.get("n_dropped", 0))
+        return Saved(model, names, encoder, means, *counts)
+
+
+def _parts_of(pipeline: Any) -> tuple[TableEncoder, Any]:
+    """Return the encoder and the model of a saved pipeline."""
+    steps = [step for _, step in pipeline.steps]
+    if len(steps) != 2 or not isinstance(steps[0], TableEncoder):
+        raise TypeError("a pipeline that is no TableEncoder before a model; use it from Python")
+    return steps[0], steps[1]
 
 
 def _names_in(text: str) -> list[str]:
@@ -73,17 +122,34 @@ def _with_file(merged: Saved, path: str | Path) -> Saved:
 
 def write(saved: Saved, output: str) -> None:
     """Save to a file, atomically, or put the bytes of the file on stdout."""
-    finished = getattr(saved.model, "finished_state", None)
-    state = saved.model.state() if finished is None else finished()
-    if isinstance(saved.model, Sketch) and saved.names is not None:
-        # Sketches know no names; the file may, so that parts are not mixed up.
-        meta = {**state.meta, "feature_names": json.dumps(saved.names)}
-        state = State(state.kind, state.version, meta, state.arrays)
+    state = state_of_saved(saved)
     if output == STDOUT:
         dump(state, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     else:
         write_state(state, output)
+
+
+def state_of_saved(saved: Saved) -> State:
+    """Return the state of the file: that of the model, or of the pipeline that it ends."""
+    model = saved.model
+    if saved.encoder is not None and not isinstance(model, Sketch):
+        # The encoder knows the names; the rows that it gives have none.
+        model = copy.copy(model)
+        vars(model).pop("feature_names_in_", None)
+    finished = getattr(model, "finished_state", None)
+    state: State = model.state() if finished is None else finished()
+    meta: dict[str, Any] = {}
+    if saved.encoder is not None:
+        steps = json.dumps([["encode", True], ["model", True]])
+        pipeline = State(PIPELINE, VERSION, {"steps": steps}, {})
+        state = pipeline.with_inner("step0", saved.encoder.state()).with_inner("step1", state)
+    elif isinstance(model, Sketch) and saved.names is not None:
+        # Sketches know no names; the file may, so that parts are not mixed up.
+        meta["feature_names"] = json.dumps(saved.names)
+    if saved.n_missing or saved.n_dropped:
+        meta |= {"n_missing": saved.n_missing, "n_dropped": saved.n_dropped}
+    return state.with_more(meta, {} if saved.means is None else {MEANS: saved.means})
 
 
 @contextmanager

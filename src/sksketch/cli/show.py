@@ -62,10 +62,10 @@ def stage_bars(shown: bool = True) -> Iterator[Any]:
 
 
 @contextmanager
-def progress_bar(shown: bool) -> Iterator[Progress]:
+def progress_bar(shown: bool, what: str = "rows") -> Iterator[Progress]:
     """Show one bar on stderr: rows, rows per second and the time left."""
     with stage_bars(shown) as show:
-        yield lambda n_done, n_rows: show("rows", n_done, n_rows)
+        yield lambda n_done, n_rows: show(what, n_done, n_rows)
 
 
 def say(run: Run, message: str) -> None:
@@ -99,9 +99,11 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
         "kind": model.kind,
         "rows seen": sketch.n_rows_seen,
         "columns": sketch.n_features,
-        "plan": sketch.plan(),
+        "plan": sketch.plan() if model is sketch else model.plan_,
     }
-    certificate = None if sketch.n_features is None else sketch.certificate()
+    certificate = None
+    if sketch.n_features is not None:
+        certificate = sketch.certificate() if model is sketch else model.certificate_
     with warnings_in_one_line():
         found = {} if model is sketch else _findings(model)
     if as_json:

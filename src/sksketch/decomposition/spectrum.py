@@ -9,6 +9,7 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.random import stream
 from sksketch.sketches import Centered, Certificate, Sketch
+from sksketch.sketches.base import Answer
 
 
 class Spectrum(NamedTuple):
@@ -43,7 +44,7 @@ class Spectrum(NamedTuple):
 def read_spectrum(
     sketch: Sketch,
     n_components: int | float | None = None,
-    certificate: Certificate | None = None,
+    answer: Answer | None = None,
 ) -> Spectrum:
     """Return the spectrum of the rows that a sketch has seen; centered if the sketch is.
 
@@ -53,8 +54,8 @@ def read_spectrum(
         With rows.
     n_components : int, float or None, default=None
         Components to have, a fraction of the variance that they must hold, or all.
-    certificate : Certificate, default=None
-        That of the sketch, where it is known already.
+    answer : Answer, default=None
+        That of the sketch, where it is known already or was read in other units.
 
     Returns
     -------
@@ -66,9 +67,8 @@ def read_spectrum(
     >>> read_spectrum(ExactCovariance().update(np.diag([3.0, 2.0])), 1).singular_values.round(6)
     array([3.])
     """
-    certificate = sketch.certificate() if certificate is None else certificate
+    summary, certificate = sketch._answer() if answer is None else answer
     centered = isinstance(sketch, Centered)
-    summary = sketch.summary()
     n_rows, n_features = sketch.n_rows_seen, summary.n_features
     # Centering takes one dimension, and rows beyond the data's rank carry only the ridge.
     rank = min(summary.rank, max(n_rows - centered, 1), n_features)

@@ -30,13 +30,18 @@ class StreamingPCA(StreamingSVD):
         below ``tol`` times the total variance; `target_met_` tells if it did.
     max_sketch_size : int, default=None
         Limit for ``tol``.
+    standardize : bool, default=False
+        Whether columns are divided by their standard deviations, so that units do not matter: the
+        components are those of the correlation matrix.
     whiten : bool, default=False
         Whether to scale the scores to unit variance.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        Principal directions as rows, most important first, with deterministic signs.
+        Principal directions as rows, most important first, with deterministic signs. With
+        ``standardize`` they are for columns in the user's units, as `transform` takes them, and
+        not orthonormal; ``components_ * scale_`` are those of columns in standard units.
     n_components_ : int
         Number of components: as asked for, and never more than columns.
     explained_variance_ : array of shape (n_components_,)
@@ -51,8 +56,12 @@ class StreamingPCA(StreamingSVD):
         Mean of the rows.
     var_ : array of shape (n_features,)
         Variance of each column.
+    scale_ : array of shape (n_features,)
+        Standard deviation of each column (divided by the number of rows, not by one less), one
+        where it never changes; ones without ``standardize``.
     certificate_ : Certificate
-        What is certain about the covariance of the rows, with its error bounds.
+        What is certain about the covariance of the rows, with its error bounds. With
+        ``standardize`` it is about the rows divided by exactly ``scale_``.
     target_met_ : bool
         Whether the certified error is within ``tol``, and the variance asked for is certain.
     plan_ : str
@@ -83,6 +92,15 @@ class StreamingPCA(StreamingSVD):
     total weight less one (``n_samples_seen_ - 1`` where rows have no weights and are not
     forgotten). Of components for a fraction of the variance there are as few as are certain to
     hold it, where any number is. Attributes are float64, also for rows in single precision.
+
+    With ``standardize`` the model is that of scikit-learn's ``StandardScaler`` before ``PCA``:
+    variances, `score_samples`, `get_covariance` and `reconstruction_error` are about rows in
+    units of ``scale_``, while `transform`, `inverse_transform`, ``components_``, ``mean_`` and
+    ``var_`` are in the user's. Where the covariance is kept (``sketch="exact"``, and "auto" where
+    that is cheap) units are read from it, whatever the order of blocks and merges, and
+    ``standardize`` may be changed after the fit. A sketch needs units before the first row: they
+    are those of all rows in `fit`, and in `fit_stream` over rows that can be read twice; otherwise
+    those of the first 1,000 rows, and they stay. `plan_` says which.
 
     References
     ----------
@@ -117,6 +135,7 @@ class StreamingPCA(StreamingSVD):
         sketch_size: int | None = None,
         tol: float | None = None,
         max_sketch_size: int | None = None,
+        standardize: bool = False,
         whiten: bool = False,
     ) -> None:
         super().__init__(
@@ -125,6 +144,7 @@ class StreamingPCA(StreamingSVD):
             sketch_size=sketch_size,
             tol=tol,
             max_sketch_size=max_sketch_size,
+            standardize=standardize,
         )
         self.whiten = whiten
 
@@ -140,7 +160,7 @@ class StreamingPCA(StreamingSVD):
         """Mean of the rows."""
         sketch = self.sketch_
         assert isinstance(sketch, Centered)
-        mean: Array = self._once("mean_", lambda: sketch.mean)
+        mean: Array = self._once("mean_", lambda: sketch.mean * self._unit_of_sketch())
         return mean
 
     @property
@@ -152,6 +172,7 @@ class StreamingPCA(StreamingSVD):
         sketch = self.sketch_
         assert isinstance(sketch, Centered)
         squares: Array = self._once("var_", lambda: sketch.column_squares)
+        squares = squares * self._unit_of_sketch() ** 2
         return squares / max(sketch.total_weight, np.finfo(np.float64).tiny)
 
     def _offset(self) -> Array | None:
@@ -190,7 +211,7 @@ class StreamingPCA(StreamingSVD):
         """Return the covariance of the probabilistic PCA model."""
         noise = self.noise_variance_
         above = np.maximum(self.explained_variance_ - noise, 0.0)
-        return LowRankPlusRidge(self.components_, above, ridge=noise)
+        return LowRankPlusRidge(self._spectrum().components, above, ridge=noise)
 
     def get_covariance(self) -> Array:
         """Return the covariance of the probabilistic PCA model.
@@ -198,7 +219,7 @@ class StreamingPCA(StreamingSVD):
         Returns
         -------
         array of shape (n_features, n_features)
-            The covariance, dense.
+            The covariance, dense; with ``standardize`` of columns in units of ``scale_``.
         """
         return self._model().to_dense()
 

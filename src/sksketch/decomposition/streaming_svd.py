@@ -11,12 +11,14 @@ from sklearn.utils import Tags
 from sklearn.utils.extmath import row_norms
 
 from sksketch._typing import Array, Rows, RowsLike
+from sksketch.arrays.column_units import in_units
 from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.rows import dense_tiles, times
 from sksketch.arrays.sparse import is_sparse
 from sksketch.decomposition.spectrum import Spectrum, is_fraction, read_spectrum
 from sksketch.models.checks import host_rows
 from sksketch.models.constraints import (
+    FLAG,
     NOTHING,
     SKETCH,
     SKETCH_KEY,
@@ -25,7 +27,7 @@ from sksketch.models.constraints import (
     whole,
 )
 from sksketch.models.runner import is_dask, lazily
-from sksketch.models.sketched import SketchEstimator
+from sksketch.models.standardized import StandardizingEstimator
 from sksketch.models.tags import preserving_precision
 from sksketch.sketches import Centered, ExactCovariance, FrequentDirections, Sketch, make_sketch
 from sksketch.sketches.planning import exact_or_sketch
@@ -36,7 +38,7 @@ DEFAULT_SKETCH_SIZE = 64
 GROWING = ("fd", "rfd", "cfd", "pfd", "isvd", "exact")
 
 
-class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):
+class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, StandardizingEstimator):
     """Truncated SVD in one pass, without centering, with an error bound.
 
     Parameters
@@ -53,11 +55,15 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         Bound on the spectral error, relative to the squared norm, that the sketch grows to meet.
     max_sketch_size : int, default=None
         Limit for ``tol``.
+    standardize : bool, default=False
+        Whether columns are divided by their standard deviations, so that units do not matter.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        Right singular vectors as rows, most important first, with deterministic signs.
+        Right singular vectors as rows, most important first, with deterministic signs. With
+        ``standardize`` they are for columns in the user's units, and ``components_ * scale_`` are
+        the orthonormal ones of columns in standard units.
     n_components_ : int
         Number of components: as asked for, and never more than columns.
     singular_values_ : array of shape (n_components_,)
@@ -68,8 +74,12 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         The same as fractions of the whole.
     noise_variance_ : float
         Average of the same over the directions left out.
+    scale_ : array of shape (n_features,)
+        Standard deviation of each column, one where it never changes; ones without
+        ``standardize``.
     certificate_ : Certificate
-        What is certain about the Gram matrix of the rows, with its error bounds.
+        What is certain about the Gram matrix of the rows, with its error bounds. With
+        ``standardize`` it is about the rows divided by exactly ``scale_``.
     target_met_ : bool
         Whether the certified error is within ``tol``, and the energy asked for is certain.
     plan_ : str
@@ -93,6 +103,12 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
     -----
     The rows are remembered by Frequent Directions [1]_, in its robust form [2]_ by default.
     Nothing is solved until an attribute is read, with the parameters as they are then.
+
+    With ``standardize`` columns are divided by their standard deviations and not centered, as by
+    scikit-learn's ``StandardScaler(with_mean=False)``. All but ``components_`` is then about rows
+    in these units, `reconstruction_error` included. Units are those of all rows where the Gram
+    matrix is kept, in `fit`, and in `fit_stream` over rows that can be read twice; otherwise those
+    of the first 1,000 rows, and they stay. `plan_` says which.
 
     References
     ----------
@@ -120,6 +136,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         "sketch_size": (whole(1), NOTHING),
         "tol": (number(0.0, bounds="()"), NOTHING),
         "max_sketch_size": (whole(1), NOTHING),
+        "standardize": (FLAG,),
     }
 
     def __init__(
@@ -130,12 +147,14 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         sketch_size: int | None = None,
         tol: float | None = None,
         max_sketch_size: int | None = None,
+        standardize: bool = False,
     ) -> None:
         self.n_components = n_components
         self.sketch = sketch
         self.sketch_size = sketch_size
         self.tol = tol
         self.max_sketch_size = max_sketch_size
+        self.standardize = standardize
 
     def _sketch_for(self, n_features: int) -> Sketch:
         if isinstance(self.sketch, Sketch):
@@ -188,14 +207,18 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
     def _spectrum(self) -> Spectrum:
         spectrum: Spectrum = self._once(
             "spectrum",
-            lambda: read_spectrum(self.sketch_, self.n_components, self.certificate_),
+            lambda: read_spectrum(self.sketch_, self.n_components, self._read()),
         )
         return spectrum
 
     @property
     def components_(self) -> Array:
-        """Principal directions as rows, most important first, with deterministic signs."""
-        return self._spectrum().components
+        """Directions as rows, most important first; for columns in the user's units."""
+        directions, unit = self._spectrum().components, self._unit()
+        if unit is None:
+            return directions
+        components: Array = self._once("components_", lambda: directions / unit)
+        return components
 
     @property
     def n_components_(self) -> int:
@@ -289,7 +312,8 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
             )
         if (scales := self._scales()) is not None:
             scores = scores / like(scales, scores)
-        rows = times(scores, self.components_)
+        directions, unit = self._spectrum().components, self._unit()
+        rows = times(scores, directions if unit is None else directions * unit)
         offset = self._offset()
         return rows if offset is None else rows + like(offset, rows)
 
@@ -310,15 +334,20 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
 
     def _scores_and_rest(self, X: Rows) -> tuple[Array, Array]:
         """Return scores in float64, and the squared distance of each row from its projection."""
-        rows, V, offset = self._rows(X), self.components_, self._offset()
+        rows, V, offset = self._rows(X), self._spectrum().components, self._offset()
+        unit = self._unit()
         if sp.issparse(rows):
-            return _sparse_scores_and_rest(rows.astype(np.float64), V, offset)
+            rows = rows.astype(np.float64)
+            if unit is not None:
+                rows, offset = in_units(rows, unit), None if offset is None else offset / unit
+            return _sparse_scores_and_rest(rows, V, offset)
         scores, rest = np.empty((len(rows), len(V))), np.empty(len(rows))
         start = 0
         for tile in dense_tiles(rows, np.dtype(np.float64)):
             part = slice(start, start + len(tile))
             # The mean first: differences of large squares would have no digits left.
             around = tile if offset is None else tile - offset
+            around = around if unit is None else around / unit
             scores[part] = around @ V.T
             outside = around - scores[part] @ V
             rest[part] = np.vecdot(outside, outside)

@@ -44,6 +44,8 @@ class Estimator(BaseEstimator, ABC):
     _learns_with_blas: ClassVar[bool] = True
     n_features_in_: int
     feature_names_in_: Array
+    # How well rows were predicted that had been kept apart, as `rate` found it.
+    holdout_quality_: dict[str, float] | None = None
     _answers: dict[str, Any]
 
     def __init_subclass__(cls, **options: object) -> None:
@@ -95,6 +97,9 @@ class Estimator(BaseEstimator, ABC):
         # `set_params` would depend on whether somebody had looked before.
         if name[0] != "_" and name[-1] != "_" and "_answers" in self.__dict__:
             self.__dict__["_answers"] = {}
+        elif name == "_answers":
+            # What other rows said was about the model before.
+            self.__dict__.pop("holdout_quality_", None)
         super().__setattr__(name, value)
 
     def _once(self, name: str, compute: Callable[[], Any]) -> Any:
@@ -225,6 +230,8 @@ class Estimator(BaseEstimator, ABC):
         facts: dict[str, Any] = {"n_features_in": self.n_features_in_}
         if hasattr(self, "feature_names_in_"):
             facts["feature_names"] = json.dumps(list(self.feature_names_in_))
+        if self.holdout_quality_ is not None:
+            facts["holdout_quality"] = json.dumps(self.holdout_quality_)
         state = State(self.kind, self.version, facts, {})
         return self._learned(with_parameters(state, self._saved_params()))
 
@@ -249,6 +256,8 @@ class Estimator(BaseEstimator, ABC):
         estimator._take_columns(n_features, None if names is None else json.loads(str(names)))
         estimator._answers = {}
         estimator._recall(state)
+        if (quality := state.meta.get("holdout_quality")) is not None:
+            estimator.holdout_quality_ = json.loads(str(quality))
         return estimator
 
     @classmethod

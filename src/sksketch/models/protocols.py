@@ -40,12 +40,25 @@ class SeveralPasses(Protocol):
 
 @runtime_checkable
 class Piloted(Protocol):
-    """An estimator that must see some rows before it can tell all parts how to learn."""
+    """An estimator that must see some rows before it can tell all parts how to learn.
+
+    Where it needs none with the parameters it has, ``pilot_rows`` is 0.
+    """
 
     pilot_rows: int
 
     def take_pilot(self, rows: Rows) -> None:
         """Choose by these rows what all parts must have in common."""
+
+
+@runtime_checkable
+class Measuring(Piloted, Protocol):
+    """An estimator that looks at all rows before it learns from any, instead of at a pilot."""
+
+    n_passes: int
+
+    def measure_first(self, n_features: int) -> None:
+        """All rows can be read twice; ``n_passes`` says from now on if that is needed."""
 
 
 @runtime_checkable

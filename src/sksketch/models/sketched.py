@@ -73,7 +73,9 @@ class SketchEstimator(Estimator):
             if sample_weight is not None and not np.asarray(sample_weight).any():
                 raise ValueError("all sample weights are zero, expected some rows to count")
             with Callbacks(self).running("fit"):
-                self._update(self.new_sketch(rows.shape[1]), rows, targets, sample_weight)
+                sketch = self.new_sketch(rows.shape[1])
+                self._look(sketch, rows, sample_weight)
+                self._update(sketch, rows, targets, sample_weight)
         return self
 
     def partial_fit(
@@ -95,14 +97,14 @@ class SketchEstimator(Estimator):
         self
             This estimator.
         """
-        first = not hasattr(self, "sketch_")
+        first = self._fitted not in self.__dict__
         if is_dask(X):
             if first:
                 return fit_dask(self, X, y, sample_weight)
-            return self.merge(fit_dask(self.shard_template(), X, y, sample_weight))
+            return self.merge(fit_dask(self._beside(), X, y, sample_weight))
         with or_as_before(self):
             rows, targets = self._checked(X, y, reset=first)
-            sketch = self._begun(rows.shape[1]) if first else self.sketch_
+            sketch = self._begun(rows.shape[1]) if first else self.__dict__[self._fitted]
             self._update(sketch, rows, targets, sample_weight)
         return self
 
@@ -128,12 +130,21 @@ class SketchEstimator(Estimator):
     def _check_enough(self, rows: Rows) -> None:
         """Refuse rows that ``fit`` cannot learn from at all."""
 
+    def _look(self, sketch: Sketch, rows: Rows, sample_weight: RowsLike | None) -> None:
+        """Look at all rows before `fit` learns from them."""
+
     def _update(
         self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
     ) -> None:
-        sketch.update(rows, weights=sample_weight)
+        self._give(sketch, rows, targets, sample_weight)
         self.sketch_ = sketch
         self._answers = {}
+
+    def _give(
+        self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
+    ) -> None:
+        """Let a sketch take rows in."""
+        sketch.update(rows, weights=sample_weight)
 
     def reading(self, sketch: Sketch, feature_names: Iterable[str] | None = None) -> Self:
         """Return a copy that has learned what a sketch has seen.
@@ -164,6 +175,10 @@ class SketchEstimator(Estimator):
             if isinstance(value, Sketch):
                 check_ageless(value)
         return type(self)(**params)
+
+    def _beside(self) -> Self:
+        """Return an unfitted copy for other rows, to be merged into this one."""
+        return self.shard_template()
 
     def _part(self, index: int, n_shards: int) -> Self:
         twin = type(self)(**self.get_params(deep=False))

@@ -111,7 +111,16 @@ def running_sum(total: float, terms: Array) -> float:
     >>> running_sum(1.0, np.array([2.0, 3.0]))
     6.0
     """
-    return float(np.add.accumulate(np.append(total, terms))[-1])
+    return float(running_sums(total, terms)[-1])
+
+
+def running_sums(total: float, terms: Array) -> Array:
+    """Return a sum before and after each of more terms.
+
+    >>> running_sums(1.0, np.array([2.0, 3.0]))
+    array([1., 3., 6.])
+    """
+    return np.asarray(np.add.accumulate(np.append(total, terms)))
 
 
 def check_classes(classes: RowsLike, known: Array) -> None:

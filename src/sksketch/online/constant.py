@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.online.checks import running_sum
+from sksketch.online.checks import running_sums
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,21 @@ class ConstantBaseline:
     error_sum: float = 0.0
     # Sum of the targets so far, or rows of each label.
     sums: Array = field(default_factory=lambda: np.zeros(0))
+    # Sum of the learner's errors, and the curve of both: rows, and the sums after them.
+    learner_sum: float = 0.0
+    curve: tuple[tuple[float, float, float], ...] = ()
 
-    def after(self, columns: Array) -> Self:
-        """Return what it is after more rows."""
+    def after(self, columns: Array, learner: Array | None = None) -> Self:
+        """Return what it is after more rows, whose errors the learner had."""
         if not len(columns):
             return self
+        learner = np.zeros(len(columns)) if learner is None else learner
         if self.labels:
             columns = np.hstack([-columns, columns]) if columns.shape[1] == 1 else columns
             columns = (columns > 0.0).astype(np.float64)
         before = self.sums if len(self.sums) else np.zeros(columns.shape[1])
         if len(columns) == 1:
-            return self._after_one(before, columns[0])
+            return self._after_one(before, columns[0], float(learner[0]))
         # One after the other, so that no order of summation depends on the blocks.
         running = np.add.accumulate(np.vstack([before[None, :], columns]))
         if self.labels:
@@ -55,21 +59,35 @@ class ConstantBaseline:
         else:
             counts = np.maximum(np.arange(self.n_rows, self.n_rows + len(columns)), 1)
             errors = ((columns - running[:-1] / counts[:, None]) ** 2).mean(axis=1)
+        own, theirs = running_sums(self.error_sum, errors), running_sums(self.learner_sum, learner)
+        n_rows = self.n_rows + len(columns)
+        # Where an earlier release has saved no curve, there is none later.
+        known = self.n_rows == 0 or bool(self.curve)
+        marks = [1 << p for p in range(self.n_rows.bit_length(), n_rows.bit_length()) if known]
+        places = [mark - self.n_rows for mark in marks]
         return replace(
             self,
-            n_rows=self.n_rows + len(columns),
-            error_sum=running_sum(self.error_sum, errors),
+            n_rows=n_rows,
+            error_sum=float(own[-1]),
             sums=running[-1],
+            learner_sum=float(theirs[-1]),
+            curve=(
+                *self.curve,
+                *zip(marks, theirs[places].tolist(), own[places].tolist(), strict=True),
+            ),
         )
 
-    def _after_one(self, before: Array, row: Array) -> Self:
+    def _after_one(self, before: Array, row: Array, learner: float) -> Self:
         """Do it for one row, without the arrays of a running sum."""
         if self.labels:
             error = 1.0 - row.item(int(before.argmax()))
         else:
             error = float(((row - before / max(self.n_rows, 1)) ** 2).mean())
         found = object.__new__(type(self))
-        changes = {"n_rows": self.n_rows + 1, "error_sum": self.error_sum + error}
+        n_rows, own, theirs = self.n_rows + 1, self.error_sum + error, self.learner_sum + learner
+        changes = {"n_rows": n_rows, "error_sum": own, "learner_sum": theirs}
+        if not n_rows & (n_rows - 1) and (n_rows == 1 or self.curve):
+            changes["curve"] = (*self.curve, (n_rows, theirs, own))
         vars(found).update(vars(self) | changes | {"sums": before + row})
         return found
 
@@ -83,6 +101,20 @@ class ConstantBaseline:
         """Mean of the errors."""
         return self.error_sum / max(self.n_rows, 1)
 
+    @property
+    def constant(self) -> Array:
+        """The mean of the targets so far, or the rows of each label."""
+        return self.sums if self.labels else self.sums / max(self.n_rows, 1)
+
+    @property
+    def mean_errors(self) -> Array:
+        """Rows so far, and the mean errors of the learner and of the constant after them."""
+        marks = list(self.curve)
+        if marks and marks[-1][0] != self.n_rows:
+            marks.append((self.n_rows, self.learner_sum, self.error_sum))
+        sums = np.array(marks, dtype=np.float64).reshape(-1, 3)
+        return np.column_stack([sums[:, 0], sums[:, 1:] / np.maximum(sums[:, :1], 1.0)])
+
     def as_meta(self) -> dict[str, Any]:
         """Return it as plain fields."""
         return {
@@ -91,9 +123,12 @@ class ConstantBaseline:
             "n_rows": self.n_rows,
             "error_sum": self.error_sum,
             "sums": self.sums.tolist(),
+            "learner_sum": self.learner_sum,
+            "curve": self.curve,
         }
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
         """Build it from its fields."""
-        return cls(**(fields | {"sums": np.array(fields["sums"], dtype=np.float64)}))
+        found = cls(**(fields | {"sums": np.array(fields["sums"], dtype=np.float64)}))
+        return replace(found, curve=tuple((n, mine, own) for n, mine, own in found.curve))

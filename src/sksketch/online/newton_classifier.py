@@ -87,10 +87,10 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         Weights.
     intercept_ : array of shape (1,) or (n_classes,)
         Weights of the column of ones.
-    online_error_ : float
-        Part of the rows that were predicted wrong before they were learned from.
-    baseline_error_ : float
-        The same for the commonest label so far.
+    online_error_, baseline_error_ : float
+        Part of the rows predicted wrong before they were learned from; the commonest label's.
+    online_error_curve_ : array of shape (n_marks, 3)
+        Rows (1, 2, 4, ... and all), and both errors after as many.
     cumulative_loss_ : float
         Sum of their losses; with gradients predictions are clipped to ``[-C, C]`` first.
     learners_ : list of OnlineLearner

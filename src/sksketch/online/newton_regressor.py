@@ -81,9 +81,12 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
     intercept_ : float or array of shape (n_targets,)
         Weight of the column of ones.
     online_error_ : float
-        Mean squared error of the predictions made for each row before it was learned from.
+        Mean squared error of the predictions made for each row before it was learned from; not
+        clipped to C, and by curvature nearer to the mean, by as much as the row is unusual.
     baseline_error_ : float
         The same for the mean of the targets so far.
+    online_error_curve_ : array of shape (n_marks, 3)
+        Rows (1, 2, 4, ... and all), and both errors after as many.
     cumulative_loss_ : float
         Sum of the losses of those predictions; with gradients each is clipped to ``[-C, C]``
         first, and ``online_error_`` is of the predictions as they are.

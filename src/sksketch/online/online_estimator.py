@@ -97,9 +97,6 @@ class OnlineEstimator(Estimator):
     def _errors(self, scores: Array, y: Rows) -> Array:
         """Return the error of each prediction."""
 
-    def _new_baseline(self, n_outputs: int) -> ConstantBaseline:
-        return ConstantBaseline(n_outputs, labels=is_classifier(self))
-
     def _start(self, width: int, n_outputs: int, *, dense: bool) -> None:
         """Begin with nothing learned."""
         self._vocabulary = Vocabulary(width, constant=self.fit_intercept)
@@ -110,7 +107,7 @@ class OnlineEstimator(Estimator):
             self.learners_ = [new_curvature_learner(*task, self._vocabulary, dense=dense)]
         else:
             self.learners_ = [self._new_learner(width) for _ in range(n_outputs)]
-        self._baseline = self._new_baseline(n_outputs)
+        self._baseline = ConstantBaseline(n_outputs, labels=is_classifier(self))
         self._n_rows, self._error_sum = 0, 0.0
         self._names = None
         self._answers = {}
@@ -144,7 +141,7 @@ class OnlineEstimator(Estimator):
         scores = learning.learn_rows(self.learners_, self._vocabulary, X, targets, weights)
         counted = weights > 0
         errors = self._errors(scores, y)[counted]
-        self._baseline = self._baseline.after(columns[counted])
+        self._baseline = self._baseline.after(columns[counted], errors)
         self._n_rows += len(errors)
         self._error_sum = running_sum(self._error_sum, errors)
         if not math.isfinite(self._error_sum):
@@ -300,11 +297,7 @@ class OnlineEstimator(Estimator):
 
     @property
     def online_error_(self) -> float:
-        """Mean error of the predictions made for each row before it was learned from.
-
-        They are what `predict` would have returned then, not clipped to C; with the squared loss
-        and its curvature they are nearer to the mean target, by as much as the row is unusual.
-        """
+        """Mean error of what was predicted for each row before it was learned from."""
         return self._error_sum / max(self.n_samples_seen_, 1)
 
     @property
@@ -313,11 +306,18 @@ class OnlineEstimator(Estimator):
         return self._baseline.mean_error if self._baseline.n_rows == self._n_rows else math.nan
 
     @property
-    def cumulative_loss_(self) -> float:
-        """Sum of the losses that `regret_bound` is about, over all outputs.
+    def baseline_(self) -> Array:
+        """The constant so far: the mean of each target, or the number of rows of each label."""
+        return self._baseline.constant
 
-        They are of the predictions made for each row; with gradients these are clipped to C.
-        """
+    @property
+    def online_error_curve_(self) -> Array:
+        """Numbers of rows, and mean errors of the learner and the constant after as many."""
+        return self._baseline.mean_errors
+
+    @property
+    def cumulative_loss_(self) -> float:
+        """Sum of the losses that `regret_bound` is about; with gradients clipped to C."""
         sums = self._once("cumulative_loss_", lambda: [one.loss_sum for one in self.learners_])
         return float(sum(sums))
 
@@ -395,6 +395,6 @@ class OnlineEstimator(Estimator):
         self._n_rows, self._error_sum = meta["n_rows"], meta["error_sum"]
         self._names = None if meta["names"] is None else NamedColumns.from_text(meta["names"])
         self._by_loss = bool(meta.get("by_loss", False))
-        self._baseline = self._new_baseline(len(self.learners_))
+        self._baseline = ConstantBaseline(len(self.learners_), labels=is_classifier(self))
         if "baseline" in meta:
             self._baseline = ConstantBaseline.of(json.loads(meta["baseline"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
@@ -12,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from sksketch._typing import Array, Rows, RowsLike
-from sksketch.arrays.rows import as_weights
+from sksketch.arrays.rows import as_rows, as_weights
 from sksketch.exceptions import StateFormatError
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.checks import checked_rows, host_rows
@@ -30,17 +31,28 @@ from sksketch.models.scikit_learn import Callbacks
 from sksketch.reduction.random_reduction import RandomReduction
 from sksketch.reduction.reduced_problem import METHODS, SUBSPACE, ReducedModel, ReducedProblem
 from sksketch.reduction.reduction_base import REDUCTION_CONSTRAINTS
-from sksketch.reduction.residual import Blocks, from_source, in_memory, projected
+from sksketch.reduction.residual import (
+    Blocks,
+    blocks_in_units,
+    from_source,
+    in_memory,
+    projected,
+)
 from sksketch.reduction.subspace_reduction import SubspaceReduction
+from sksketch.sketches.column_moments import ColumnMoments
 from sksketch.state.persistence import State
-from sksketch.streams import RowSource, open_rows
+from sksketch.streams import RowSource, open_rows, reblock
 from sksketch.streams.blocks import unweighted
+from sksketch.streams.source_in_units import SourceInUnits
 
 # Energies are differences of sums, so they are certain only to this part of the whole.
 ROUNDING = 1e-13
 
 _NUMBERS = ("duality_gap_", "objective_gap_bound_", "lemma2_bound_", "n_iter_")
-_ARRAYS = ("coef_", "intercept_", "reduced_coef_", "dual_coef_")
+_ARRAYS = ("coef_", "intercept_", "reduced_coef_", "dual_coef_", "scale_", "baseline_")
+
+# Rows at a time whose units are found, whatever blocks they come in.
+TILE_ROWS = 512
 
 
 PENALTIES = several("positive numbers", number(0.0, bounds="()"))
@@ -72,6 +84,7 @@ class ReducedEstimator(Estimator):
         "fit_intercept": (FLAG,),
         "tau": (number(0.0, 1.0),),
         "max_iter": (number(0.0, bounds="()"),),
+        "standardize": (FLAG,),
     }
     # Whether targets are numbers.
     _numeric_targets: ClassVar[bool]
@@ -86,8 +99,12 @@ class ReducedEstimator(Estimator):
     tau: float
     max_iter: int
     random_state: Any
+    standardize: bool
     coef_: Array
     intercept_: Array
+    scale_: Array
+    baseline_: Array
+    training_quality_: dict[str, float]
 
     @abstractmethod
     def _targets(self, y: Array) -> tuple[Array, str]:
@@ -116,10 +133,10 @@ class ReducedEstimator(Estimator):
         """
         self._check_params()
         with or_as_before(self), Callbacks(self).running("fit"):
-            reduction, problem = self._reduced(X, y, sample_weight)
+            reduction, problem, scale = self._reduced(X, y, sample_weight)
             model = self._solve(problem, float(self.alpha))
         self.reduction_ = reduction
-        self._take_over(model)
+        self._take_over(model, scale, problem)
         return self
 
     def path(
@@ -146,7 +163,7 @@ class ReducedEstimator(Estimator):
         self._check_params()
         values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
         check_value("alphas", values, PENALTIES)
-        _, problem = self._reduced(X, y, sample_weight)
+        _, problem, scale = self._reduced(X, y, sample_weight)
         found: dict[float, ReducedModel] = {}
         model = None
         for alpha in sorted(values.tolist(), reverse=True):
@@ -154,7 +171,7 @@ class ReducedEstimator(Estimator):
         models = [found[alpha] for alpha in values.tolist()]
         return ReducedPath(
             values,
-            np.stack([one.coef for one in models]),
+            np.stack([one.coef / scale for one in models]),
             np.stack([one.intercept for one in models]),
             np.array([one.gaps.max() for one in models]),
             np.array([one.gap_bounds.max() for one in models]),
@@ -178,7 +195,8 @@ class ReducedEstimator(Estimator):
             Rows and targets, to be read again and again.
         reduction : SubspaceReduction or RandomReduction, default=None
             What `new_reduction` gave, fitted to these rows already: by `fit_stream`, which can
-            resume after an interruption. Not with ``class_weight``, which it has not seen.
+            resume after an interruption. Not with ``class_weight``, which it has not seen. With
+            ``standardize`` it is of the rows that `in_units` gives, and so is ``source``.
 
         Returns
         -------
@@ -186,7 +204,7 @@ class ReducedEstimator(Estimator):
             This estimator.
         """
         self._check_params()
-        opened = source if isinstance(source, RowSource) else open_rows(source)
+        opened = self.in_units(source)
         blocks_read = unweighted(opened.blocks(), type(self).__name__ + ".fit_rows")
         labels = np.concatenate([np.ravel(np.asarray(block.y)) for block in blocks_read])
         targets, loss = self._targets(labels)
@@ -202,13 +220,36 @@ class ReducedEstimator(Estimator):
         model = self._solve(problem, float(self.alpha))
         self._take_columns(opened.n_features, opened.feature_names)
         self.reduction_ = reduction
-        self._take_over(model)
+        ones = np.ones(opened.n_features)
+        scale = opened.units if isinstance(opened, SourceInUnits) else ones
+        self._take_over(model, scale, problem)
         return self
+
+    def in_units(self, source: object) -> RowSource:
+        """Return rows with columns in standard units, after one look at them, if that is asked for.
+
+        Parameters
+        ----------
+        source : RowSource or anything that `open_rows` takes
+            Rows and targets.
+
+        Returns
+        -------
+        RowSource
+            The rows divided by their standard deviations; without ``standardize`` as they are.
+        """
+        opened = source if isinstance(source, RowSource) else open_rows(source)
+        if not self.standardize or isinstance(opened, SourceInUnits):
+            return opened
+        columns = ColumnMoments.empty(opened.n_features)
+        for block in reblock(opened.blocks(), TILE_ROWS):
+            columns = columns.updated(as_rows(block.X))
+        return SourceInUnits(opened, columns.scale())
 
     def _reduced(
         self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None
-    ) -> tuple[Any, ReducedProblem]:
-        """Return the fitted reduction, and the problem on its coordinates."""
+    ) -> tuple[Any, ReducedProblem, Array]:
+        """Return the fitted reduction, the problem on its coordinates, and units of columns."""
         rows, labels = validate_data(
             self,
             host_rows(X),
@@ -226,12 +267,14 @@ class ReducedEstimator(Estimator):
         if not counts.any():
             raise ValueError("all sample weights are zero, expected some rows to count")
         weights = counts * self._class_weights(labels)
-        reduction = self.new_reduction()
+        reduction, scale = self.new_reduction(), np.ones(rows.shape[1])
         blocks = in_memory(rows, weights)
+        if self.standardize:
+            scale = ColumnMoments.empty(rows.shape[1]).updated(as_rows(rows), counts).scale()
+            blocks = blocks_in_units(blocks, scale)
         reduction._fit_blocks(blocks)
-        return reduction, self._problem(
-            reduction, blocks, targets, loss, weights, float(counts.sum())
-        )
+        problem = self._problem(reduction, blocks, targets, loss, weights, float(counts.sum()))
+        return reduction, problem, scale
 
     def _problem(
         self,
@@ -301,13 +344,19 @@ class ReducedEstimator(Estimator):
             )
         return model
 
-    def _take_over(self, model: ReducedModel) -> None:
-        self.coef_, self.intercept_ = model.coef, model.intercept
+    def _take_over(self, model: ReducedModel, scale: Array, problem: ReducedProblem) -> None:
+        self.__dict__.pop("holdout_quality_", None)
+        self.training_quality_ = self._rate(problem.targets, model.scores, problem.shares)
+        self.coef_, self.intercept_, self.scale_ = model.coef / scale, model.intercept, scale
         self.reduced_coef_, self.dual_coef_ = model.reduced, model.dual
         self.duality_gap_ = float(model.gaps.max())
         self.objective_gap_bound_ = float(model.gap_bounds.max())
         self.lemma2_bound_ = float(model.a_priori_bounds.max())
         self.n_iter_ = model.n_passes
+
+    @abstractmethod
+    def _rate(self, targets: Array, scores: Array, weights: Array) -> dict[str, float]:
+        """Return how good the scores of rows are for the targets of the problem."""
 
     def _scores(self, X: RowsLike) -> Array:
         self._require_fitted()
@@ -321,15 +370,19 @@ class ReducedEstimator(Estimator):
         return super()._saved_params() | {"random_state": seed_of(self.random_state)}
 
     def _learned(self, state: State) -> State:
-        facts = {name: getattr(self, name) for name in _NUMBERS}
+        facts: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
+        facts["training_quality"] = json.dumps(self.training_quality_)
         arrays = {name: np.array(getattr(self, name)) for name in _ARRAYS}
         return state.with_more(facts, arrays).with_inner("reduction", self.reduction_.state())
 
     def _recall(self, state: State) -> None:
         for name in _NUMBERS:
             setattr(self, name, state.meta[name])
+        # Files of earlier releases do not say how good the model is.
+        self.training_quality_ = json.loads(str(state.meta.get("training_quality", "{}")))
+        ones = {"scale_": np.ones(self.n_features_in_), "baseline_": np.zeros(0)}
         for name in _ARRAYS:
-            setattr(self, name, state.arrays[name])
+            setattr(self, name, (ones | dict(state.arrays))[name])
         kind = SubspaceReduction if self.method in SUBSPACE else RandomReduction
         self.reduction_ = kind.from_state(state.inner("reduction"))
         width = self.coef_.shape[-1]

@@ -20,9 +20,10 @@ from sksketch.models.labels import (
     one_against_rest,
     weights_by_class,
 )
+from sksketch.models.quality import LabelRating, RegressionRating
 from sksketch.reduction.dual_losses import CLASSIFICATION, REGRESSION
 from sksketch.reduction.reduced_estimator import ReducedEstimator
-from sksketch.reduction.reduced_problem import ReducedModel
+from sksketch.reduction.reduced_problem import ReducedModel, ReducedProblem, coded
 from sksketch.state.guard import reads
 from sksketch.state.persistence import State
 
@@ -65,11 +66,14 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         Passes over the coordinates of all rows, or steps of L-BFGS for "softmax".
     random_state : int, RandomState or None, default=0
         Chooses the reduction, and the order of rows.
+    standardize : bool, default=False
+        Whether columns are divided by their standard deviations, and not centered, before they
+        are reduced: the penalty and the gaps are then about columns in these units.
 
     Attributes
     ----------
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
-        Models of the original columns.
+        Models of the original columns, in the user's units.
     intercept_ : array of shape (1,) or (n_classes,)
         Zero without one.
     classes_ : array of shape (n_classes,)
@@ -85,7 +89,15 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
     reduced_coef_ : array of shape (n_models, n_coordinates)
         Models of the coordinates; the intercept comes last.
     reduction_ : SubspaceReduction or RandomReduction
-        The reduction that `reduced_coef_` is about.
+        The reduction that `reduced_coef_` is about; with ``standardize`` of rows divided by
+        ``scale_``.
+    scale_ : array of shape (n_features,)
+        Standard deviation of each column, one where it never changes; ones without
+        ``standardize``.
+    training_quality_ : dict
+        Accuracy and, with probabilities, log loss on the rows learned from, and of a constant.
+    baseline_ : array of shape (n_classes,)
+        Weight of each class.
     n_iter_ : int
         Passes made.
     n_features_in_ : int
@@ -146,6 +158,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         tau: float = 0.5,
         max_iter: int = 1000,
         random_state: Seed = 0,
+        standardize: bool = False,
     ) -> None:
         self.n_components = n_components
         self.method = method
@@ -159,6 +172,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         self.tau = tau
         self.max_iter = max_iter
         self.random_state = random_state
+        self.standardize = standardize
 
     def _targets(self, y: Array) -> tuple[Array, str]:
         check_classification_targets(y)
@@ -178,6 +192,19 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
     def _class_weights(self, y: Rows) -> Array | float:
         return weights_by_class(self.class_weight, self.classes_, y)
 
+    def _rate(self, targets: Array, scores: Array, weights: Array) -> dict[str, float]:
+        codes, predicted = coded(targets, scores)
+        self.baseline_ = np.bincount(codes, weights, minlength=len(self.classes_))
+        rating = LabelRating(self.baseline_)
+        has_any = self.loss in ("logistic", "softmax")
+        rating.add(codes, predicted, self._probabilities(scores) if has_any else None, weights)
+        return rating.result()
+
+    def _probabilities(self, scores: Array) -> Array:
+        if scores.shape[1] > 1 and self.loss == "softmax":
+            return np.asarray(scipy.special.softmax(scores, axis=1))
+        return one_against_rest(scores)
+
     decision_function = labels.decision_function
     predict = labels.predict
 
@@ -196,10 +223,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         array of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        scores = self._scores(X)
-        if scores.shape[1] > 1 and self.loss == "softmax":
-            return np.asarray(scipy.special.softmax(scores, axis=1))
-        return one_against_rest(scores)
+        return self._probabilities(self._scores(X))
 
     def _learned(self, state: State) -> State:
         return super()._learned(state).with_more({"classes": labels_text(self.classes_)}, {})
@@ -243,11 +267,14 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         Passes over the coordinates of all rows.
     random_state : int, RandomState or None, default=0
         Chooses the reduction, and the order of rows.
+    standardize : bool, default=False
+        Whether columns are divided by their standard deviations, and not centered, before they
+        are reduced: the penalty and the gaps are then about columns in these units.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
-        Model of the original columns.
+        Model of the original columns, in the user's units.
     intercept_ : float
         Zero without one.
     duality_gap_ : float
@@ -261,7 +288,15 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
     reduced_coef_ : array of shape (1, n_coordinates)
         Model of the coordinates; the intercept comes last.
     reduction_ : SubspaceReduction or RandomReduction
-        The reduction that `reduced_coef_` is about.
+        The reduction that `reduced_coef_` is about; with ``standardize`` of rows divided by
+        ``scale_``.
+    scale_ : array of shape (n_features,)
+        Standard deviation of each column, one where it never changes; ones without
+        ``standardize``.
+    training_quality_ : dict
+        Rows, R2 and RMSE of the rows learned from, and the RMSE of the mean target.
+    baseline_ : array of shape (1,)
+        That mean.
     n_iter_ : int
         Passes made.
     n_features_in_ : int
@@ -317,6 +352,7 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         tau: float = 0.5,
         max_iter: int = 1000,
         random_state: Seed = 0,
+        standardize: bool = False,
     ) -> None:
         self.n_components = n_components
         self.method = method
@@ -329,6 +365,7 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         self.tau = tau
         self.max_iter = max_iter
         self.random_state = random_state
+        self.standardize = standardize
 
     def _targets(self, y: Array) -> tuple[Array, str]:
         return np.asarray(y, dtype=np.float64)[:, None], self.loss
@@ -336,8 +373,14 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
     def _class_weights(self, y: Rows) -> Array | float:
         return 1.0
 
-    def _take_over(self, model: ReducedModel) -> None:
-        super()._take_over(model)
+    def _rate(self, targets: Array, scores: Array, weights: Array) -> dict[str, float]:
+        self.baseline_ = weights @ targets / float(weights.sum())
+        rating = RegressionRating(self.baseline_)
+        rating.add(targets, scores, weights)
+        return rating.result()
+
+    def _take_over(self, model: ReducedModel, scale: Array, problem: ReducedProblem) -> None:
+        super()._take_over(model, scale, problem)
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
 
     def predict(self, X: RowsLike) -> Array:

@@ -37,9 +37,9 @@ WORK_BYTES = 1 << 28
 class ReducedModel:
     """Models in the original columns, and their certificates.
 
-    ``coef`` has shape (n_models, n_features), ``reduced`` (n_models, n_coordinates) and
-    ``dual`` (n_models, n_rows). The gaps have one number for each model, or a single one for
-    the models of a softmax.
+    ``coef`` has shape (n_models, n_features), ``reduced`` (n_models, n_coordinates), ``dual``
+    (n_models, n_rows) and ``scores``, the predictions, (n_rows, n_models). The gaps have one
+    number for each model, or a single one for the models of a softmax.
     """
 
     coef: Array
@@ -50,6 +50,7 @@ class ReducedModel:
     gap_bounds: Array
     a_priori_bounds: Array
     n_passes: int
+    scores: Array
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,7 @@ class ReducedProblem:
             np.maximum(bounds, 0.0),
             gaps + self._mean_squares() * self.left_out / (2 * ridge),
             max(solution.n_passes for solution in found),
+            scores,
         )
 
     def _solutions(
@@ -202,3 +204,16 @@ class ReducedProblem:
             return np.array([2.0 * self.shares.sum()])
         loss = DualLoss(self.loss)
         return np.array([loss.mean_square(y, self.shares) for y in self.targets.T])
+
+
+def coded(targets: Array, scores: Array) -> tuple[Array, Array]:
+    """Return numbers of the classes of rows, as they are and as scores have them.
+
+    >>> coded(np.array([[1.0], [-1.0]]), np.array([[0.5], [0.1]]))
+    (array([1, 0]), array([1, 1]))
+    """
+    if targets.ndim == 1:
+        return targets, scores.argmax(axis=1)
+    if targets.shape[1] == 1:
+        return (targets[:, 0] > 0).astype(int), (scores[:, 0] > 0).astype(int)
+    return targets.argmax(axis=1), scores.argmax(axis=1)

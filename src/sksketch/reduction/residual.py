@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array, Rows
+from sksketch.arrays.column_units import in_units
 from sksketch.arrays.krylov import top_eigenvalue
 from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import eigen_error, gamma
@@ -168,6 +169,11 @@ def from_source(source: RowSource, weights: Array | None = None) -> Blocks:
             start = stop
 
     return blocks
+
+
+def blocks_in_units(blocks: Blocks, units: Array) -> Blocks:
+    """Return the same rows with columns divided by ``units``, at each call."""
+    return lambda: ((in_units(rows, units), weights) for rows, weights in blocks())
 
 
 def in_memory(rows: Rows, weights: Array) -> Blocks:

@@ -20,6 +20,7 @@ from sksketch.arrays.rounding import gamma
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.ridge.solution import RidgeSolution, solve_summary, squared_error_interval
 from sksketch.sketches.column_errors import ExactGram
+from sksketch.sketches.directions.gram_answer import answer_in_units, gram_in_units
 from sksketch.sketches.wrappers.moment_sums import Moments
 from sksketch.sketches.wrappers.regression import Regression
 
@@ -154,6 +155,9 @@ class RidgeReader:
     ----------
     sketch : Regression
         Of rows and targets; not a linear one.
+    units : array of shape (n_features,), default=None
+        Columns are divided by them when the sketch, which keeps A'A itself, is read. All answers
+        are about rows in these units, the coefficients as well.
 
     Examples
     --------
@@ -164,21 +168,26 @@ class RidgeReader:
     array([1., 1.])
     """
 
-    def __init__(self, sketch: Regression) -> None:
-        self.sketch = sketch
+    def __init__(self, sketch: Regression, units: Array | None = None) -> None:
+        self.sketch, self._units = sketch, units
 
     @functools.cached_property
     def summary(self) -> LowRankPlusRidge:
         """The operator that stands for A'A."""
-        return self.sketch.summary()
+        if self._units is None:
+            return self.sketch.summary()
+        return answer_in_units(self.sketch, self._units).summary
 
     @functools.cached_property
     def moments(self) -> Moments:
         """Means, cross moment and squares of rows and targets."""
-        return self.sketch.moments()
+        moments = self.sketch.moments()
+        return moments if self._units is None else moments.in_units(self._units)
 
     @functools.cached_property
     def _exact(self) -> ExactRidge | None:
+        if self._units is not None:
+            return ExactRidge(gram_in_units(self.sketch, self._units), self.moments)
         gram = self.sketch._exact_gram()
         return None if gram is None else ExactRidge(gram, self.moments)
 

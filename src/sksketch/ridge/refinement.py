@@ -8,14 +8,14 @@ import scipy.sparse as sp
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, like, on_device, to_numpy
+from sksketch.ridge.exact import RidgeReader
 from sksketch.ridge.solution import rounding_level
-from sksketch.sketches import Regression
 
 BLOCK_BYTES = 8 << 20
 
 
 def conjugate_gradients(
-    sketch: Regression,
+    reader: RidgeReader,
     rows: Rows,
     weights: RowsLike | None,
     start: Array,
@@ -31,10 +31,10 @@ def conjugate_gradients(
 
     Parameters
     ----------
-    sketch : Regression
-        What was learned from the same rows.
+    reader : RidgeReader
+        Of the sketch that was learned from the same rows.
     rows : array or CSR matrix of shape (n_rows, n_features)
-        Rows.
+        Rows, in the units of the reader.
     weights : array-like of shape (n_rows,), default=None
         Weights of the rows.
     start : array of shape (n_features, n_targets)
@@ -49,10 +49,9 @@ def conjugate_gradients(
     array of shape (n_features, n_targets)
     """
     rows = on_host(rows)
-    moments = sketch.moments()
-    mean = moments.mean if sketch.centered else None
+    moments, summary = reader.moments, reader.summary
+    mean = moments.mean if reader.sketch.centered else None
     counted = None if weights is None else np.asarray(weights, dtype=np.float64)
-    summary = sketch.summary()
     preconditioner = summary.with_ridge(summary.ridge + ridge)
     floor = rounding_level(summary)
 

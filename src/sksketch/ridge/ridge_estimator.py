@@ -30,8 +30,9 @@ from sksketch.models.constraints import (
     whole,
 )
 from sksketch.models.runner import is_dask, lazily
-from sksketch.models.sketched import SketchEstimator
+from sksketch.models.standardized import StandardizingEstimator, keeps_gram
 from sksketch.ridge.exact import RidgeReader
+from sksketch.ridge.training_quality import TrainingQuality, training_quality
 from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, row_lengths
 from sksketch.sketches import ExactCovariance, Regression, Sketch, make_sketch
 from sksketch.sketches.directions.shrink.readout import SHIFTS
@@ -57,7 +58,7 @@ class RidgePath(NamedTuple):
     error_bounds: Array
 
 
-class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
+class RidgeEstimator(MultiOutputMixin, RegressorMixin, StandardizingEstimator):
     """A linear model read from a sketch of rows and targets; subclasses choose the penalty."""
 
     _shared_constraints: ClassVar[Constraints] = {
@@ -65,6 +66,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         "sketch_size": (whole(1),),
         "fit_intercept": (FLAG,),
         "correction": (one_of(*SHIFTS), number(0.0), NOTHING),
+        "standardize": (FLAG,),
     }
     sketch: str | Sketch
     sketch_size: int
@@ -87,13 +89,11 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
             inner = make_sketch(key, self.sketch_size, **options)
         return Regression(inner, centered=self.fit_intercept)
 
-    def _update(
+    def _give(
         self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
     ) -> None:
         assert isinstance(sketch, Regression)
         sketch.update(rows, sample_weight, targets=targets)
-        self.sketch_ = sketch
-        self._answers = {}
 
     def _checked(self, X: RowsLike, y: RowsLike | None, reset: bool) -> tuple[Any, Any]:
         if on_device(X) or is_sparse_on_device(X):
@@ -123,18 +123,28 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         return solution
 
     def _solve(self, alpha: float) -> tuple[RidgeSolution, Array]:
-        """Return the solution at a penalty, and its intercepts."""
+        """Return the solution at a penalty, in units of the columns, and its intercepts."""
         if self.sketch_.linear:
             model = self._once("projected", lambda: self._projected(self.sketch_))
             coefficients, intercepts = model.solve(alpha)
             nothing = np.full(coefficients.shape[1], np.inf)
             return RidgeSolution(coefficients, np.inf, nothing, nothing), intercepts
         solution = self._reader().solve(alpha)
+        if self._unit() is not None:
+            solution = solution.for_division()
         return solution, self._intercepts(solution.coefficients)
 
     def _reader(self) -> RidgeReader:
-        reader: RidgeReader = self._once("reader", lambda: RidgeReader(self.sketch_))
+        unit = self._unit()
+        # Rows that were divided before they were sketched are in their units already.
+        units = unit if unit is not None and keeps_gram(self._sketch) else None
+        reader: RidgeReader = self._once("reader", lambda: RidgeReader(self.sketch_, units))
         return reader
+
+    def _in_columns(self, coefficients: Array) -> Array:
+        """Return coefficients of columns in units as those of the user's columns."""
+        unit = self._unit()
+        return coefficients if unit is None else coefficients / unit[:, None]
 
     def _projected(self, sketch: Regression) -> ProjectedRidge:
         matrix, targets, ones = sketch.projected()
@@ -147,17 +157,27 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         return np.asarray(moments.target_mean - moments.mean @ coefficients)
 
     def _found(self) -> tuple[Array, Array]:
-        """Return coefficients and intercepts at the penalty."""
+        """Return coefficients for the user's columns, and intercepts, at the penalty."""
         alpha = self._penalty()
         solution, intercepts = self._once("found", lambda: self._solve(alpha))
         if VACUOUS < solution.relative_bound < np.inf:
             warnings.warn(
                 f"the coefficients are certain only to {solution.relative_bound:.3g} times their "
-                f"own length at alpha={alpha:g}; enlarge alpha or sketch_size, refine, "
-                "or bring the columns to similar units",
+                f"own length at alpha={alpha:g}, too little to be useful; {self._advice()}",
                 stacklevel=4,
             )
-        return solution.coefficients, intercepts
+        return self._in_columns(solution.coefficients), intercepts
+
+    def _advice(self) -> str:
+        """Return what makes the error bound smaller."""
+        steps = ["enlarge alpha"]
+        if not self.standardize:
+            steps.insert(0, "standardize the columns")
+        if not keeps_gram(self._sketch):
+            steps += ["enlarge sketch_size", "refine"]
+        if self._sketch.dtype == np.float32:
+            steps.append("give rows in float64")
+        return ", ".join(steps[:-1]) + f" or {steps[-1]}" if len(steps) > 1 else steps[0]
 
     def _shaped(self, columns: Array) -> Any:
         """Return one column per target in the shape of the targets that came."""
@@ -191,6 +211,52 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         shape = self.sketch_.target_shape
         return bounds if shape else float(bounds[0])
 
+    # Quality of the predictions of the rows learned from
+
+    def _quality(self) -> TrainingQuality:
+        def rate() -> TrainingQuality:
+            coefficients, intercepts = self._found()
+            unit = self._unit()
+            inside = coefficients if unit is None else coefficients * unit[:, None]
+            return training_quality(self._reader(), inside, intercepts)
+
+        quality: TrainingQuality = self._once("quality", rate)
+        return quality
+
+    @property
+    def r2_(self) -> Any:
+        """R2 of the rows learned from, estimated from the sketch."""
+        found = self._quality().r2
+        return found if self.sketch_.target_shape else float(found[0])
+
+    @property
+    def r2_interval_(self) -> Array:
+        """Certified interval of `r2_`, one for each target."""
+        found = self._quality().r2_intervals
+        return found if self.sketch_.target_shape else found[0]
+
+    @property
+    def rmse_(self) -> Any:
+        """Root mean squared error on the rows learned from, estimated from the sketch."""
+        found = self._quality().rmse
+        return found if self.sketch_.target_shape else float(found[0])
+
+    @property
+    def training_quality_(self) -> dict[str, float]:
+        """Rows, R2 and RMSE of the model, and the RMSE of the mean target, of all targets."""
+        found = self._quality()
+        return {
+            "rows": self.n_samples_seen_,
+            "r2": float(found.r2.mean()),
+            "rmse": float(np.sqrt((found.rmse**2).mean())),
+            "baseline_rmse": float(np.sqrt((found.baseline_rmse**2).mean())),
+        }
+
+    @property
+    def baseline_(self) -> Array:
+        """Mean of each target: the best that a model without columns predicts."""
+        return np.asarray(self._reader().moments.target_mean)
+
     def path(self, alphas: npt.ArrayLike) -> RidgePath:
         """Return coefficients for many penalties without another look at the rows.
 
@@ -212,7 +278,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         intercepts = np.stack([intercepts for _, intercepts in found])
         return RidgePath(
             values,
-            np.stack([self._shaped(solution.coefficients) for solution, _ in found]),
+            np.stack([self._shaped(self._in_columns(at.coefficients)) for at, _ in found]),
             intercepts if shape else intercepts[:, 0],
             np.array([solution.relative_bound for solution, _ in found]),
         )
@@ -255,16 +321,17 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         there = on_device(X) or is_sparse_on_device(X)
         g = gamma(rows.shape[1] + 4, precision(X) if there else np.float64)
         coefficients, intercepts = self._found()
-        solution = self._solution()
+        solution, unit = self._solution(), self._unit()
         # A row times coefficients, both in the units of its columns.
-        scales = solution.scales
+        scales = solution.scales if unit is None else solution.scales * unit
         lengths = np.linalg.norm((coefficients.T * scales).T, axis=0)
         rounding = g * np.abs(intercepts)
         mean, mean_error = np.zeros(rows.shape[1]), 0.0
         if self.fit_intercept and not self.sketch_.linear:
             # The intercept is the mean of the targets less the prediction at the mean.
             moments = self._reader().moments
-            mean, mean_error = moments.mean, moments.mean_error / float(np.min(scales))
+            mean = moments.mean if unit is None else moments.mean * unit
+            mean_error = moments.mean_error / float(np.min(solution.scales))
             size = float(np.linalg.norm(mean / scales))
             rounding += gamma(len(mean) + 8) * (size * lengths + np.abs(moments.target_mean))
             rounding += moments.target_mean_error + mean_error * lengths

@@ -11,7 +11,7 @@ No row is needed, so every r can be asked of one pass (Shi and Phillips (2021), 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,19 @@ class RidgeSolution:
     image_bounds: Array
     scales: Array | float = 1.0
     scaled_bounds: Array | None = None
+
+    def for_division(self) -> RidgeSolution:
+        """Return the solution with bounds that hold after coefficients were divided once."""
+        off = gamma(2) * np.linalg.norm(self.coefficients, axis=0)
+        bounds = self.scaled_bounds
+        if bounds is not None:
+            scaled = (self.coefficients.T * self.scales).T
+            bounds = bounds + gamma(2) * np.linalg.norm(scaled, axis=0)
+        relative = self.relative_bound + gamma(2) * (1.0 + self.relative_bound)
+        absolute = self.absolute_bounds + off
+        return replace(
+            self, relative_bound=relative, absolute_bounds=absolute, scaled_bounds=bounds
+        )
 
 
 # The root of the smallest number: squares of less than this are zero.

@@ -8,6 +8,8 @@ from typing import Self
 import numpy as np
 
 from sksketch._typing import Array, Rows, RowsLike
+from sksketch.arrays.column_units import in_units
+from sksketch.arrays.rows import as_rows
 from sksketch.models.constraints import number, whole
 from sksketch.ridge.refinement import conjugate_gradients
 from sksketch.ridge.ridge_estimator import RidgeEstimator
@@ -41,6 +43,9 @@ class StreamingRidge(RidgeEstimator):
     refine : int, default=0
         Further passes of conjugate gradients over the rows given to `fit`, which start at
         the sketch's answer and are preconditioned by it.
+    standardize : bool, default=False
+        Whether the penalty is on the coefficients of columns divided by their standard deviations,
+        so that units do not matter.
 
     Attributes
     ----------
@@ -51,9 +56,19 @@ class StreamingRidge(RidgeEstimator):
     coef_error_bound_ : float
         Certified bound on ``|coef_ - w| / |w|``, rounding included, with w the exact
         coefficients; ``inf`` if none is certified. After ``refine`` it is that of the sketch's
-        answer and the way from there, so it does not show how much closer they are.
+        answer and the way from there, so it does not show how much closer they are. With
+        ``standardize`` both are meant times ``scale_``: for columns in standard units.
     coef_error_bound_absolute_ : float or array of shape (n_targets,)
         The same for ``|coef_ - w|``.
+    scale_ : array of shape (n_features,)
+        Standard deviation of each column, one where it never changes; ones without
+        ``standardize``.
+    r2_, rmse_ : float or array of shape (n_targets,)
+        R2 and root mean squared error on the rows learned from, read from the sketch.
+    r2_interval_ : array of shape (2,) or (n_targets, 2)
+        Certified interval of ``r2_``, rounding of the intercept aside.
+    training_quality_ : dict
+        Both for all targets together, beside the error of the mean target, ``baseline_``.
     certificate_ : Certificate
         What is certain about the covariance of the rows, with its error bounds.
     plan_ : str
@@ -79,6 +94,13 @@ class StreamingRidge(RidgeEstimator):
     The methods are those of [1]_. Their FDRR is ``sketch="fd"``, RFDRR "rfd", iSVDRR "isvd",
     2LFDRR "2lfd", RPRR "sign", CSRR "countsketch" and RR "exact". FDRR at a penalty is RFDRR at a
     smaller one: whoever chooses ``alpha`` by validation gets the same path from both.
+
+    With ``standardize`` the model is that of scikit-learn's ``StandardScaler`` before ``Ridge``
+    (without an intercept, columns are divided and not centered), and ``coef_`` is for rows in the
+    user's units all the same. Where the covariance is kept, units are read from it; a sketch needs
+    them first, and they are those of all rows in `fit`, and in `fit_stream` over rows that can be
+    read twice, otherwise those of the first 1,000 rows. ``certificate_`` is about the rows
+    divided by exactly ``scale_``.
 
     References
     ----------
@@ -115,6 +137,7 @@ class StreamingRidge(RidgeEstimator):
         fit_intercept: bool = True,
         correction: str | float | None = None,
         refine: int = 0,
+        standardize: bool = False,
     ) -> None:
         self.alpha = alpha
         self.sketch = sketch
@@ -122,6 +145,7 @@ class StreamingRidge(RidgeEstimator):
         self.fit_intercept = fit_intercept
         self.correction = correction
         self.refine = refine
+        self.standardize = standardize
 
     def _penalty(self) -> float:
         return float(self.alpha)
@@ -156,9 +180,11 @@ class StreamingRidge(RidgeEstimator):
         super().fit(X, y, sample_weight)
         if self.refine:
             rows, _ = self._checked(X, y, reset=False)
+            if (unit := self._unit()) is not None:
+                rows = in_units(as_rows(rows), unit)
             start = self._solution().coefficients
             self._refined = conjugate_gradients(
-                self.sketch_, rows, sample_weight, start, self.alpha, self.refine
+                self._reader(), rows, sample_weight, start, self.alpha, self.refine
             )
         return self
 
@@ -190,7 +216,7 @@ class StreamingRidge(RidgeEstimator):
 
     def _found(self) -> tuple[Array, Array]:
         if self._refined is not None:
-            return self._refined, self._intercepts(self._refined)
+            return self._in_columns(self._refined), self._intercepts(self._refined)
         return super()._found()
 
     def _absorb(self, other: Self) -> None:

@@ -47,6 +47,9 @@ class StreamingRidgeCV(RidgeEstimator):
         model does not learn from them.
     random_state : int, default=0
         Chooses those rows.
+    standardize : bool, default=False
+        Whether penalties are on the coefficients of columns divided by their standard deviations,
+        as for `StreamingRidge`.
 
     Attributes
     ----------
@@ -65,9 +68,19 @@ class StreamingRidgeCV(RidgeEstimator):
         Intercept at ``alpha_``; 0.0 without one.
     coef_error_bound_ : float
         Certified bound on ``|coef_ - w| / |w|``, rounding included, with w the exact
-        coefficients at ``alpha_``; ``inf`` if none is certified.
+        coefficients at ``alpha_``; ``inf`` if none is certified. With ``standardize`` both are
+        meant times ``scale_``: for columns in standard units.
     coef_error_bound_absolute_ : float or array of shape (n_targets,)
         The same for ``|coef_ - w|``.
+    scale_ : array of shape (n_features,)
+        Standard deviation of each column, one where it never changes; ones without
+        ``standardize``.
+    r2_, rmse_ : float or array of shape (n_targets,)
+        R2 and root mean squared error on the rows learned from, read from the sketch.
+    r2_interval_ : array of shape (2,) or (n_targets, 2)
+        Certified interval of ``r2_``, rounding of the intercept aside.
+    training_quality_ : dict
+        Both for all targets together, beside the error of the mean target, ``baseline_``.
     certificate_ : Certificate
         What is certain about the covariance of the rows, with its error bounds.
     plan_ : str
@@ -127,6 +140,7 @@ class StreamingRidgeCV(RidgeEstimator):
         selection: str = "gcv",
         holdout_rows: int = 1000,
         random_state: int = 0,
+        standardize: bool = False,
     ) -> None:
         self.alphas = alphas
         self.sketch = sketch
@@ -136,6 +150,7 @@ class StreamingRidgeCV(RidgeEstimator):
         self.selection = selection
         self.holdout_rows = holdout_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     def _update(
         self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
@@ -145,7 +160,7 @@ class StreamingRidgeCV(RidgeEstimator):
             return
         assert isinstance(sketch, Regression)
         assert targets is not None
-        first = sketch is not self.__dict__.get("sketch_")
+        first = sketch is not self.__dict__.get("_sketch")
         if first or self._reservoir is None:
             self._reservoir = Reservoir(self.holdout_rows, int(self.random_state))
         sketch.check(rows, sample_weight, targets)
@@ -209,7 +224,8 @@ class StreamingRidgeCV(RidgeEstimator):
         if held is None or not len(held.weights):
             raise ValueError("no row has been kept apart yet; learn from more of them")
         solution, intercepts = self._solve(alpha)
-        errors = (np.asarray(held.X @ solution.coefficients) + intercepts - held.y) ** 2
+        coefficients = self._in_columns(solution.coefficients)
+        errors = (np.asarray(held.X @ coefficients) + intercepts - held.y) ** 2
         score = float(held.weights @ errors.mean(axis=1) / held.weights.sum())
         return score, (score, score)
 

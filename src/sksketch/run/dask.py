@@ -106,11 +106,11 @@ def fit_dask(
     4000
     """
     check_fan_in(fan_in)
-    shard_template(estimator)
+    n_passes = getattr(shard_template(estimator), "n_passes", 1)
     if sample_weight is not None and not _takes_weights(estimator):
         raise TypeError(f"{type(estimator).__name__} takes no sample_weight")
     parts = collect(X, y, sample_weight)
-    n_rows = None if parts.n_rows is None else parts.n_rows * getattr(estimator, "n_passes", 1)
+    n_rows = None if parts.n_rows is None else parts.n_rows * n_passes
     with reporting(progress) as report, Callbacks(estimator).running("fit_dask"):
         run = Run(report, n_rows, fan_in)
 
@@ -176,9 +176,8 @@ def fit_dask_parts(
     The parts and the result are those of `fit_workers`; all workers must reach the files.
     """
     check_fan_in(fan_in)
-    shard_template(estimator)
+    n_passes = getattr(shard_template(estimator), "n_passes", 1)
     client = _load_distributed().Client
-    n_passes = getattr(estimator, "n_passes", 1)
     n_rows = None if source.n_rows is None else source.n_rows * n_passes
     with reporting(progress) as report, client(address):
         run = Run(report, n_rows, fan_in)

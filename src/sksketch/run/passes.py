@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from itertools import chain
 from typing import Any
 
 from sksketch.exceptions import Option, SourceError
-from sksketch.models.protocols import SeveralPasses
+from sksketch.models.protocols import Measuring, SeveralPasses
 from sksketch.models.steps import Chain
 from sksketch.run.settled import TILE_ROWS, Settling
 from sksketch.streams import Block, RowSource, reblock
 from sksketch.streams.device import device_blocks
+from sksketch.streams.prefetch import read_ahead
 
 
 class Passes:
@@ -54,25 +56,16 @@ class Passes:
         self.n_early = 0 if self._pilot is not None else steps.n_passes
         self.n_all = self.n_early + n_passes
         self._settling = Settling(steps)
-        self.n_tile_rows = TILE_ROWS if self._settling.estimators else None
+        # What is measured in tiles does not depend on how the rows are cut.
+        measured = isinstance(model, Measuring) and model.n_passes > 1
+        self.n_tile_rows = TILE_ROWS if self._settling.estimators or measured else None
         self.number = 0
         self.pass_rows = 0
-        if self.n_early and rows.reads_once:
-            raise SourceError(
-                f"the pipeline reads the rows {self.n_all} times, and they can be read only once; "
-                "give a file or array, or let its steps learn from the first rows with ",
-                Option("pilot", 100_000),
-            )
 
     @property
     def is_early(self) -> bool:
         """Whether steps are learning, and not yet the model."""
         return self.number < self.n_early
-
-    @property
-    def settled(self) -> list[Any]:
-        """The steps that the first rows settle."""
-        return self._settling.estimators
 
     def blocks(self, n_done: int) -> Generator[Block, None, None]:
         """Yield the blocks of all passes, leaving out the first ``n_done`` rows of them."""
@@ -86,10 +79,18 @@ class Passes:
                 continue
             n_given = skip
             blocks = self._settling.settled(self._pass(skip), None if skip else self._learned())
-            for block in blocks:
-                n_given += int(block.X.shape[0])
-                yield block
+            with closing(self._mapped(blocks)) as mapped:
+                for block in mapped:
+                    n_given += int(block.X.shape[0])
+                    yield block
             self.pass_rows, skip = n_given, 0
+
+    def _mapped(self, blocks: Iterator[Block]) -> Generator[Block, None, None]:
+        """Map the blocks of the model by the steps; in the background where rows are read so."""
+        if self.is_early or not self._steps.steps:
+            return _given(blocks)
+        mapped = (Block(self._steps.transform(b.X), b.y, b.sample_weight) for b in blocks)
+        return read_ahead(mapped, 1) if self._rows.in_background else _given(mapped)
 
     def _begin_pass(self, number: int) -> None:
         self.number = number
@@ -130,3 +131,17 @@ class Passes:
                 self._steps.learn(number, X[:part], None if y is None else y[:part])
                 left -= part
         return chain(waiting, blocks)
+
+
+def check_passes(rows: RowSource, steps: Chain, pilot: int | None) -> None:
+    """Refuse steps that read rows again which can be read only once."""
+    if steps.n_passes and pilot is None and rows.reads_once:
+        raise SourceError(
+            f"the pipeline reads the rows {steps.n_passes + 1} times, and they can be read only "
+            "once; give a file or array, or let its steps learn from the first rows with ",
+            Option("pilot", 100_000),
+        )
+
+
+def _given(blocks: Iterator[Block]) -> Generator[Block, None, None]:
+    yield from blocks

@@ -14,6 +14,11 @@ from sksketch.streams.blocks import Block, concatenated
 TILE_ROWS = 512
 
 
+def settled_by_first_rows(steps: Chain) -> list[Any]:
+    """Return the estimators that need to see the first rows."""
+    return [step.estimator for step in steps.steps if isinstance(step.estimator, Settled)]
+
+
 class Settling:
     """Lets the steps of a chain see the first rows where they need them, each once.
 
@@ -22,9 +27,7 @@ class Settling:
 
     def __init__(self, steps: Chain) -> None:
         self._steps = steps.steps
-        self.estimators: list[Any] = [
-            step.estimator for step in self._steps if isinstance(step.estimator, Settled)
-        ]
+        self.estimators = settled_by_first_rows(steps)
         self._done: set[int] = set()
 
     def settled(self, blocks: Iterator[Block], n_learned: int | None) -> Iterator[Block]:

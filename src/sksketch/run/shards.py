@@ -189,7 +189,7 @@ def fit_parts(
     the first ``n`` rows, for estimators that need to see some.
     """
     template = shard_template(estimator)
-    if isinstance(template, Piloted):
+    if isinstance(template, Piloted) and template.pilot_rows:
         template.take_pilot(head(template.pilot_rows))
     n_passes = template.n_passes if isinstance(template, SeveralPasses) else 1
     fitted = template

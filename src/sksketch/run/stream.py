@@ -12,14 +12,15 @@ import numpy as np
 from sksketch._typing import Array, PathLike
 from sksketch.models.base import forget
 from sksketch.models.plain_states import is_plain
-from sksketch.models.protocols import SeveralPasses
+from sksketch.models.protocols import Measuring, SeveralPasses
 from sksketch.models.scikit_learn import Callbacks
 from sksketch.models.steps import Chain, as_step
 from sksketch.run.checkpoints import Checkpoint
 from sksketch.run.classes import classes_to_learn
 from sksketch.run.interrupts import Interrupts
-from sksketch.run.passes import Passes
+from sksketch.run.passes import Passes, check_passes
 from sksketch.run.progress import Progress, reporting
+from sksketch.run.settled import settled_by_first_rows
 from sksketch.run.shards import weights_option
 from sksketch.sketches import Sketch
 from sksketch.state.blame import using
@@ -124,20 +125,24 @@ def fit_stream(
         raise ValueError(f"pilot is {pilot}; give rows to learn from, or None")
     steps, model = _parts(estimator, checkpoint is not None)
     rows = source if isinstance(source, RowSource) else open_rows(source, raw=steps.takes_tables)
-    if isinstance(model, SeveralPasses):
-        n_passes = max(n_passes, model.n_passes)
-    passes = Passes(rows, steps, model, n_passes, pilot, device)
-    learners = [*passes.settled, *steps.learners()]
+    check_passes(rows, steps, pilot)
+    learners = [*settled_by_first_rows(steps), *steps.learners()]
     keeper = None
     n_done = 0
     if checkpoint is not None:
         keeper = Checkpoint(checkpoint, estimator, rows.fingerprint(), pilot=pilot)
         n_done = keeper.restore(model, *learners, resume=resume)
-        passes.pass_rows = keeper.pass_rows
     if not n_done:
         for part in (model, *steps.learners()):
             if not isinstance(part, Sketch):
                 forget(part)
+        again = not (rows.reads_once or steps.steps)
+        if again and isinstance(model, Measuring) and model.pilot_rows:
+            model.measure_first(rows.n_features)
+    if isinstance(model, SeveralPasses):
+        n_passes = max(n_passes, model.n_passes)
+    passes = Passes(rows, steps, model, n_passes, pilot, device)
+    passes.pass_rows = 0 if keeper is None else keeper.pass_rows
     if classes is None:
         classes = classes_to_learn(model, rows)
     run = _Run(passes, steps, model, learners, keeper, every, classes)
@@ -220,14 +225,12 @@ class _Run:
         self._save()
 
     def _learn(self, block: Block) -> None:
-        early, number = self._passes.is_early, self._passes.number
-        X: Any = block.X if early else self._steps.transform(block.X)
         self._whole = False
         with nullcontext() if self._resumed_from is None else using(self._resumed_from):
-            if early:
-                self._steps.learn(number, X, block.y)
+            if self._passes.is_early:
+                self._steps.learn(self._passes.number, block.X, block.y)
             else:
-                self._give(X, block.y, block.sample_weight)
+                self._give(block.X, block.y, block.sample_weight)
         self._n_done += block.X.shape[0]
         self._whole = True
 

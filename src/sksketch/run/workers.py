@@ -66,8 +66,7 @@ def fit_workers(
         The same object.
     """
     check_fan_in(fan_in)
-    shard_template(estimator)
-    n_passes = getattr(estimator, "n_passes", 1)
+    n_passes = getattr(shard_template(estimator), "n_passes", 1)
     n_rows = None if source.n_rows is None else source.n_rows * n_passes
     n_workers = min(n_workers, len(parts))
     with reporting(progress) as report, Pool(n_workers) as pool:

@@ -69,7 +69,8 @@ def put_doors(cls: Class) -> Class:
         elif isinstance(member, FunctionType):
             setattr(cls, name, (writes if name in WRITERS else reads)(member))
         elif isinstance(member, property) and member.fget is not None:
-            setattr(cls, name, property(reads(member.fget), doc=member.__doc__))
+            door = property(reads(member.fget), member.fset, doc=member.__doc__)
+            setattr(cls, name, door)
     return cls
 
 

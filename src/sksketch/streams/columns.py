@@ -14,6 +14,8 @@ from sksketch.exceptions import Option, SourceError
 
 # Less than blocks of arrays have: while reading ahead, four of them are in memory.
 TABLE_BYTES = 4 * 2**20
+# Columns of raw tables are worked on one by one, in some calls each.
+RAW_BYTES = 8 * 2**20
 # Every column of a block costs a call, so blocks of very many columns have more bytes.
 WIDE_ROWS, WIDE_BYTES = 1024, 64 << 20
 
@@ -112,7 +114,8 @@ class Layout:
             "target": names if self._several else names[0] if names else None,
             "categories": {self._fields[i].name: v for i, v in self.categories.items()} or None,
             "one_hot": None,
-            "dtype": str(self.dtype),
+            "dtype": None if self.raw else str(self.dtype),
+            "raw": self.raw,
         }
 
     @property
@@ -124,6 +127,8 @@ class Layout:
     def block_rows(self) -> int:
         """Rows that fill a block."""
         row_bytes = self.n_features * self.dtype.itemsize
+        if self.raw:
+            return max(1, RAW_BYTES // row_bytes)
         return max(1, TABLE_BYTES // row_bytes, min(WIDE_ROWS, WIDE_BYTES // row_bytes))
 
     def assemble(self, features: Sequence[Array] | Array, targets: Sequence[Array]) -> XY:
@@ -211,9 +216,8 @@ class Layout:
             Option("columns", ...),
             ", pass ",
             Option("one_hot", field.name),
-            ", or encode the table with ",
+            ", or give all to a TableEncoder with ",
             Option("raw", True),
-            " and a TableEncoder",
             place=self._where,
             column=field.name,
         )

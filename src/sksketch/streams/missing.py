@@ -9,10 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array, Matrix
+from sksketch.arrays.kernels.holes import add_rows_inplace, fill_means_inplace
 from sksketch.exceptions import Option, SourceError
 from sksketch.streams.columns import is_table
 
 MISSING = ("error", "mean", "drop")
+# One number for all columns, or one for each.
+FILL = "fill"
 # Left to whoever gets the rows.
 UNCHECKED = "unchecked"
 
@@ -36,9 +39,13 @@ class Missing:
     """
 
     def __init__(
-        self, mode: str, feature_names: list[str] | None, target_names: list[str] | None
+        self,
+        mode: str,
+        feature_names: list[str] | None,
+        target_names: list[str] | None,
+        values: Array | None = None,
     ) -> None:
-        self._mode = mode
+        self._mode, self._values = mode, values
         self._features = feature_names
         self._targets = target_names
         self._sums: Array | None = None
@@ -68,6 +75,10 @@ class Missing:
             if y_holes is not None:
                 self._refuse(y_holes, self._targets, "target", place)
             return Resolved(self._with_means(X, holes, place), y, n_missing, 0, weights)
+        if self._mode == FILL:
+            if y_holes is not None:
+                self._refuse(y_holes, self._targets, "target", place)
+            return Resolved(self._filled(X, holes), y, n_missing, 0, weights)
         if not n_missing:
             return Resolved(X, y, 0, 0, weights)
         if self._mode == "error":
@@ -84,7 +95,7 @@ class Missing:
         return Resolved(left, y, n_missing, int(bad.sum()), weights)
 
     def _holes(
-        self, values: Array, names: list[str] | None, what: str, place: Callable[[int], str]
+        self, values: Any, names: list[str] | None, what: str, place: Callable[[int], str]
     ) -> Array | None:
         """Return where values are missing, or None if all are there; infinite ones are refused."""
         if isinstance(values, np.ndarray) and values.dtype.kind == "O":
@@ -137,24 +148,30 @@ class Missing:
             return X
         if self._sums is None or self._counts is None:
             self._sums, self._counts = np.zeros(X.shape[1]), np.zeros(X.shape[1], np.int64)
-        values = X if holes is None else np.where(holes, 0.0, X)
-        known = np.full(X.shape, True) if holes is None else ~holes
-        sums = np.cumsum(np.vstack([self._sums, values]), axis=0)
-        if holes is not None:
-            counts = self._counts + np.cumsum(known, axis=0)
-            X = np.array(X)
-            for j in np.flatnonzero(holes.any(axis=0)):
-                if counts[-1, j] == 0:
-                    self._refuse_empty(int(j), len(X), place)
-                rows = np.flatnonzero(holes[:, j])
-                above = counts[rows, j]
-                first = values[np.argmax(known[:, j]), j]
-                # sums has one row more, so its row i is the sum of all rows above row i.
-                means = sums[rows, j] / np.maximum(above, 1)
-                X[rows, j] = np.where(above > 0, means, first)
-        self._sums = sums[-1]
-        self._counts = self._counts + known.sum(axis=0)
+        if holes is None:
+            add_rows_inplace(X, self._sums)
+            self._counts += len(X)
+            return X
+        new = np.flatnonzero(self._counts == 0)
+        empty = new[holes[:, new].all(axis=0)]
+        if len(empty):
+            self._refuse_empty(int(empty[0]), len(X), place)
+        firsts = np.zeros(X.shape[1])
+        firsts[new] = X[np.argmin(holes[:, new], axis=0), new]
+        X = np.array(X)
+        fill_means_inplace(X, self._sums, self._counts, firsts)
         return X
+
+    @property
+    def means(self) -> Array | None:
+        """Mean of every column so far; None if nobody wanted to know."""
+        if self._sums is None or self._counts is None:
+            return None
+        return self._sums / np.maximum(self._counts, 1)
+
+    def _filled(self, X: Matrix, holes: Array | None) -> Any:
+        """Return rows with values given before in place of the missing ones."""
+        return X if holes is None else np.where(holes, self._values, X).astype(X.dtype, copy=False)
 
     def _refuse_empty(self, column: int, n_rows: int, place: Callable[[int], str]) -> None:
         name = column if self._features is None else self._features[column]

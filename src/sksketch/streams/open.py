@@ -23,7 +23,7 @@ def open_rows(
     target: object = None,
     columns: object = None,
     batch_rows: int | None = None,
-    missing: Literal["error", "mean", "drop"] = "error",
+    missing: Literal["error", "mean", "drop"] | float | Array = "error",
     one_hot: bool | Sequence[str] | None = None,
     categories: Mapping[str, Sequence[Any]] | None = None,
     dtype: npt.DTypeLike | None = None,
@@ -72,10 +72,10 @@ def open_rows(
     batch_rows : int, default=None
         Rows of every block but the last. By default blocks have 4 to 8 MiB, however many
         rows that is.
-    missing : "error", "mean" or "drop", default="error"
+    missing : "error", "mean", "drop", float or array, default="error"
         What a missing value (NaN or null) does: it is refused; it becomes the mean of the
         values above it in its column, or the first value of its block if there is none
-        above; or its row is dropped. ``n_missing`` and ``n_dropped`` count both. A missing
+        above; or its row is dropped; or it becomes this number, or that of its column. ``n_missing`` and ``n_dropped`` count both. A missing
         target can only be dropped, and a NaN in sparse rows is always refused.
     one_hot : bool or list of str, default=None
         Columns to turn into one feature for each category; True means all that are not

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 from sksketch.exceptions import Option, SourceError
 from sksketch.streams.blocks import Block
+from sksketch.streams.encoded import EncodedSource, Encoder, encoded
 from sksketch.streams.open import open_rows
 from sksketch.streams.remote import File, RemoteFile
 from sksketch.streams.source import FilePart, RowSource
@@ -27,13 +28,15 @@ class Part:
     first_row: int = 0
     # None for all rows to the end of the file.
     n_rows: int | None = None
+    # Makes rows of numbers of tables.
+    encoder: Encoder | None = None
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows of this part."""
         source = open_rows(self.file, **self.options, read_ahead=False)
         if self.n_rows is not None:
             source = source.between(self.first_row, self.first_row + self.n_rows)
-        return source.blocks()
+        return source.blocks() if self.encoder is None else encoded(source.blocks(), self.encoder)
 
 
 def divide(source: RowSource, options: dict[str, Any]) -> list[Part]:
@@ -69,7 +72,9 @@ def divide(source: RowSource, options: dict[str, Any]) -> list[Part]:
     opening = {**options, **division.options}
     most_rows = max(1, PART_BYTES // (8 * source.n_features))
     by_file = groupby(division.parts, key=lambda part: part.file)
-    return [part for file, found in by_file for part in _parts(file, found, opening, most_rows)]
+    parts = [part for file, found in by_file for part in _parts(file, found, opening, most_rows)]
+    encoder = source.encoder if isinstance(source, EncodedSource) else None
+    return parts if encoder is None else [replace(part, encoder=encoder) for part in parts]
 
 
 def _parts(

@@ -15,7 +15,7 @@ from sksketch._typing import Array
 from sksketch.exceptions import SourceError
 from sksketch.streams.blocks import Block, reblock
 from sksketch.streams.columns import is_table
-from sksketch.streams.missing import MISSING, UNCHECKED, Missing, Resolved
+from sksketch.streams.missing import FILL, MISSING, UNCHECKED, Missing, Resolved
 from sksketch.streams.prefetch import read_ahead
 from sksketch.streams.remote import File
 
@@ -142,15 +142,21 @@ class RowSource:
         reader: Reader,
         *,
         batch_rows: int | None,
-        missing: str,
+        missing: object,
         in_background: bool,
         options: dict[str, Any] | None = None,
         targets_alone: Callable[[], Iterator[Array]] | None = None,
     ) -> None:
         if batch_rows is not None and batch_rows < 1:
             raise ValueError(f"batch_rows is {batch_rows}; give at least 1, or None")
-        if missing not in MISSING:
-            raise ValueError(f"missing is {missing!r}; give one of {', '.join(map(repr, MISSING))}")
+        values = None
+        if not isinstance(missing, str):
+            missing, values = FILL, _as_fill(missing, reader.n_features)
+        elif missing not in MISSING:
+            known = ", ".join(map(repr, MISSING))
+            raise ValueError(f"missing is {missing!r}; give one of {known}, or numbers")
+        self._fill = values
+        self._resolver: Missing | None = None
         self._reader = reader
         self._options = options or {}
         self._targets_alone = targets_alone
@@ -172,6 +178,11 @@ class RowSource:
     def n_rows(self) -> int | None:
         """Rows in all; None where they are not known, or some may be dropped."""
         return None if self.missing == "drop" else self._reader.n_rows
+
+    @property
+    def means(self) -> Array | None:
+        """Means of the columns in the blocks given, where they were taken to fill holes."""
+        return None if self._resolver is None else self._resolver.means
 
     @property
     def reads_once(self) -> bool:
@@ -196,7 +207,7 @@ class RowSource:
         if start_row < 0 or (known is not None and start_row > known):
             raise ValueError(f"cannot resume after row {start_row} of {known}; give 0 to {known}")
         self.n_missing = self.n_dropped = 0
-        again = self.missing not in ("error", UNCHECKED)
+        again = self.missing not in ("error", FILL, UNCHECKED)
         resolved = self._resolved_ahead if self._in_background else self._resolved
         raw_blocks = self._reader.read(0 if again else start_row)
         blocks = self._counted(resolved(raw_blocks), start_row if again else 0)
@@ -204,7 +215,8 @@ class RowSource:
 
     def _resolved(self, raw_blocks: Iterator[RawBlock]) -> Iterator[Resolved]:
         """Deal with missing values."""
-        missing = Missing(self.missing, self.feature_names, self.target_names)
+        missing = Missing(self.missing, self.feature_names, self.target_names, self._fill)
+        self._resolver = missing
         for raw in raw_blocks:
             yield missing.resolve(*raw)
 
@@ -260,12 +272,24 @@ class RowSource:
         """
         names = {"features": self.feature_names, "targets": self.target_names}
         facts = {"n_features": self.n_features, "n_targets": self.n_targets, **names}
-        return {**self._reader.fingerprint(), **facts, **self._options, "missing": self.missing}
+        found = {**self._reader.fingerprint(), **facts, **self._options, "missing": self.missing}
+        return found if self._fill is None else {**found, "fill": digest(self._fill)}
 
     def __repr__(self) -> str:
         rows = "unknown" if self.n_rows is None else f"{self.n_rows:,}"
         kind = self._reader.fingerprint()["kind"]
         return f"<RowSource of {kind}: {rows} rows, {self.n_features:,} columns>"
+
+
+def _as_fill(values: Any, n_features: int) -> Array:
+    """Return the numbers that fill holes, one or one for each column."""
+    found = np.asarray(values, dtype=np.float64)
+    if found.shape not in ((), (n_features,)) or not np.isfinite(found).all():
+        raise ValueError(
+            f"missing is {found!r:.60}; give one finite number, or one for each of the "
+            f"{n_features} columns"
+        )
+    return found
 
 
 def skip_rows(raw_blocks: Iterator[RawBlock], n_skip: int) -> Iterator[RawBlock]:

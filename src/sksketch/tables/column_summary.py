@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 
@@ -61,14 +61,6 @@ class Cells(NamedTuple):
     texts: Any = None
     n_rows: int = 0
 
-    def rows(self, start: int, n_rows: int) -> Cells:
-        """Return some of the rows, sharing memory."""
-        if start == 0 and n_rows == self.n_rows:
-            return self
-        texts = None if self.texts is None else self.texts.slice(start, n_rows)
-        numbers = tuple(part[start : start + n_rows] for part in self.numbers)
-        return Cells(self.kind, numbers, texts, n_rows)
-
     @property
     def holes(self) -> Array:
         """Which rows have no value."""
@@ -111,39 +103,57 @@ def _as_numbers(column: Any) -> Array:
     return found if unit == 1.0 else found / unit
 
 
+def refuse_infinite(name: str, row: int) -> NoReturn:
+    """Refuse a number that is infinite."""
+    raise ValueError(
+        f"column {name!r} holds an infinite value, first in row {row} of the block; drop or "
+        "replace it"
+    )
+
+
 class ColumnSummary:
     """What is known of one column after some rows."""
 
     def __init__(self) -> None:
         self.kind: Kind = "empty"
         self.n_rows = 0
-        self.n_missing = 0
         self.numbers: list[NumberSummary] = []
         self.text: TextSummary | None = None
 
+    @property
+    def n_missing(self) -> int:
+        """Rows without a value."""
+        if self.kind == "nested":
+            return 0
+        if self.text is not None:
+            return self.n_rows - self.text.n_known
+        return self.n_rows - (self.numbers[0].n_known if self.numbers else 0)
+
     def check(self, cells: Cells, name: str) -> None:
-        """Refuse cells that are of another kind, or infinite."""
+        """Refuse cells that are of another kind."""
         if cells.kind != self.kind and "empty" not in (cells.kind, self.kind):
             raise ValueError(
                 f"column {name!r} is of the kind {cells.kind!r} here and was {self.kind!r} before; "
                 "give every block the same types"
             )
-        for part in cells.numbers:
-            if np.isinf(part).any():
-                row = int(np.argmax(np.isinf(part)))
-                raise ValueError(
-                    f"column {name!r} holds an infinite value, first in row {row} of the block; "
-                    "drop or replace it"
-                )
 
-    def add(self, cells: Cells, first_row: int) -> None:
-        """Add some rows, which have passed `check`."""
+    def with_numbers(self, cells: Cells, first_row: int, name: str) -> list[NumberSummary]:
+        """Return what the numbers are known to be after some more, which must be finite."""
+        if not cells.numbers:
+            return self.numbers
+        found = [part.copy() for part in self.numbers] or [NumberSummary() for _ in cells.numbers]
+        for summary, values in zip(found, cells.numbers, strict=True):
+            row = summary.add(values, first_row)
+            if row >= 0:
+                refuse_infinite(name, row)
+        return found
+
+    def add(self, cells: Cells, first_row: int, numbers: list[NumberSummary]) -> None:
+        """Add some rows, which have passed `check` and given ``numbers``."""
         if self.kind == "empty" and cells.kind != "empty":
             self._become(cells.kind)
         self.n_rows += cells.n_rows
-        self.n_missing += int(cells.holes.sum())
-        for summary, part in zip(self.numbers, cells.numbers, strict=bool(cells.numbers)):
-            summary.add(part, first_row)
+        self.numbers = numbers
         if self.text is None:
             return
         at = 0
@@ -171,7 +181,6 @@ class ColumnSummary:
         if self.kind == "empty":
             self._become(other.kind)
         self.n_rows += other.n_rows
-        self.n_missing += other.n_missing
         for mine, theirs in zip(self.numbers, other.numbers, strict=False):
             mine.merge(theirs)
         if self.text is not None and other.text is not None:
@@ -184,7 +193,7 @@ class ColumnSummary:
         arrays = {} if self.text is None else self.text.arrays()
         for i, part in enumerate(self.numbers):
             arrays |= {f"number{i}.{key}": array for key, array in part.arrays().items()}
-        meta = {"kind_": self.kind, "n_rows": self.n_rows, "n_missing": self.n_missing}
+        meta = {"kind_": self.kind, "n_rows": self.n_rows}
         return State("column-summary", 1, meta, arrays)
 
     @classmethod
@@ -194,7 +203,7 @@ class ColumnSummary:
         meta: Any = state.meta
         one = cls()
         one._become(KINDS[KINDS.index(meta["kind_"])])
-        one.n_rows, one.n_missing = int(meta["n_rows"]), int(meta["n_missing"])
+        one.n_rows = int(meta["n_rows"])
         for i, part in enumerate(one.numbers):
             part.facts[...] = state.array(f"number{i}.facts", N_FACTS)
             part.lanes[...] = state.array(f"number{i}.lanes", 2, N_LANES)

@@ -8,9 +8,9 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.streams.formats.arrow import load_pyarrow
+from sksketch.tables.kernels import table_kernels
 
 PARTS = ("year", "weekday", "hour")
-_DAY = np.timedelta64(1, "D")
 
 
 def date_parts(column: Any) -> tuple[Array, ...]:
@@ -25,21 +25,18 @@ def date_parts(column: Any) -> tuple[Array, ...]:
     pa = load_pyarrow()
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
         column = pa.compute.local_timestamp(column)
-    moments = column.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
-    moments = moments.astype("datetime64[us]")
-    years = moments.astype("datetime64[Y]")
-    start, end = years.astype(moments.dtype), (years + 1).astype(moments.dtype)
-    days = moments.astype("datetime64[D]")
-    holes = np.isnat(moments)
-    found = (
-        1970.0 + years.astype(np.int64) + (moments - start) / (end - start),
-        # The first of January 1970 was a Thursday.
-        np.asarray((days.astype(np.int64) + 3) % 7, dtype=np.float64),
-        np.asarray((moments - days.astype(moments.dtype)) / np.timedelta64(1, "h")),
-    )
-    for part in found:
-        part[holes] = np.nan
+    moments = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    holes = _holes(moments)
+    found = tuple(np.empty(len(moments)) for _ in PARTS)
+    values = moments.fill_null(0).to_numpy(zero_copy_only=False)
+    table_kernels().split_dates(values, holes, *found)
     return found
+
+
+def _holes(column: Any) -> Array:
+    if not column.null_count:
+        return np.zeros(len(column), dtype=np.bool_)
+    return np.asarray(column.is_null().to_numpy(zero_copy_only=False))
 
 
 def parsed(values: Any) -> Any:

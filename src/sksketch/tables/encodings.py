@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,37 +63,41 @@ class Encoding(ABC):
 
     plan: ColumnPlan
     # Expected entries of a row that are not zero.
-    n_filled: float
+    n_filled: float = 0.0
+
+    def numbers(self, cells: Cells) -> Iterator[tuple[Array, Scaled]]:
+        """Yield the columns that are numbers, as they are, and how they are written."""
+        yield from ()
+
+    def write(self, cells: Cells, out: Array, start: int) -> None:  # noqa: B027  (few write)
+        """Write what is no number from column ``start`` on, where there are zeros."""
 
     @abstractmethod
-    def write(self, cells: Cells, out: Array, start: int) -> None:
-        """Write some rows from column ``start`` on, where there are zeros."""
-
     def sparse(self, cells: Cells) -> sp.csr_array:
         """Return some rows as a sparse matrix."""
-        out = np.zeros((cells.n_rows, len(self.plan.features)))
-        self.write(cells, out, 0)
-        return sp.csr_array(out)
 
 
 class Dropped(Encoding):
     """Nothing."""
 
-    n_filled = 0.0
-
     def __init__(self, why: str) -> None:
         self.plan = ColumnPlan("dropped", (), f"dropped: {why}")
 
-    def write(self, cells: Cells, out: Array, start: int) -> None:
-        """Write nothing."""
+    def sparse(self, cells: Cells) -> sp.csr_array:
+        """Return no columns."""
+        return sp.csr_array((cells.n_rows, 0))
 
 
-class _Scaled(NamedTuple):
-    """How one array of numbers is written."""
+class Scaled(NamedTuple):
+    """How numbers are written: around the center, in units of the scale; the mean for holes."""
 
     mean: float
     center: float
     scale: float
+
+
+# Where holes are marked.
+HOLES = Scaled(0.0, 0.0, 0.0)
 
 
 class Numbers(Encoding):
@@ -102,7 +107,7 @@ class Numbers(Encoding):
         self,
         kind: str,
         names: list[str],
-        scaled: list[_Scaled | None],
+        scaled: list[Scaled | None],
         holes: str | None,
         text: str,
     ) -> None:
@@ -111,17 +116,20 @@ class Numbers(Encoding):
         self.plan = ColumnPlan(kind, features + (() if holes is None else (holes,)), text)
         self.n_filled = float(len(self.plan.features))
 
-    def write(self, cells: Cells, out: Array, start: int) -> None:
-        """Write the numbers, the mean where there is none."""
-        kernels = table_kernels()
+    def numbers(self, cells: Cells) -> Iterator[tuple[Array, Scaled]]:
+        """Yield the columns."""
         arrays = cells.numbers or self._parts_of(cells)
-        at = start
         for values, scaled in zip(arrays, self._scaled, strict=True):
             if scaled is not None:
-                kernels.write_numbers_inplace(values, *scaled, out, at)
-                at += 1
+                yield values, scaled
         if self._holes:
-            kernels.write_holes_inplace(arrays[0], out, at)
+            yield arrays[0], HOLES
+
+    def sparse(self, cells: Cells) -> sp.csr_array:
+        """Return some rows as a sparse matrix, which has few zeros."""
+        out = np.zeros((cells.n_rows, len(self.plan.features)))
+        write_numbers([(*pair, i) for i, pair in enumerate(self.numbers(cells))], out)
+        return sp.csr_array(out)
 
     def _parts_of(self, cells: Cells) -> tuple[Array, ...]:
         if cells.texts is not None:
@@ -131,6 +139,27 @@ class Numbers(Encoding):
             if dates is not None:
                 return date_parts(dates)
         return tuple(np.full(cells.n_rows, np.nan) for _ in self._scaled)
+
+
+class InfiniteError(ValueError):
+    """A number to be written is infinite."""
+
+    def __init__(self, column: int, row: int) -> None:
+        super().__init__(column, row)
+        self.column, self.row = column, row
+
+
+def write_numbers(columns: list[tuple[Array, Scaled, int]], out: Array) -> None:
+    """Write columns of numbers to their places in rows."""
+    if columns:
+        values = np.stack([values for values, _, _ in columns])
+        means, centers, scales = (
+            np.array(part) for part in zip(*(s for _, s, _ in columns), strict=True)
+        )
+        targets = np.array([target for _, _, target in columns])
+        bad = table_kernels().write_numbers_inplace(values, means, centers, scales, targets, out)
+        if bad >= 0:
+            raise InfiniteError(targets[bad], int(np.argmax(np.isinf(values[bad]))))
 
 
 class Categories(Encoding):
@@ -226,11 +255,11 @@ def encoding_of(name: str, column: ColumnSummary, options: Options) -> Encoding:
     return Numbers(column.kind, [name], [scaled], holes, text)
 
 
-def _scaled(numbers: NumberSummary, n_rows: int, standardize: bool) -> _Scaled:
+def _scaled(numbers: NumberSummary, n_rows: int, standardize: bool) -> Scaled:
     mean = numbers.mean
     if not standardize:
-        return _Scaled(mean, 0.0, 1.0)
-    return _Scaled(mean, mean, numbers.deviation(n_rows) or 1.0)
+        return Scaled(mean, 0.0, 1.0)
+    return Scaled(mean, mean, numbers.deviation(n_rows) or 1.0)
 
 
 def _holes_name(name: str, column: ColumnSummary, options: Options) -> str | None:
@@ -276,7 +305,7 @@ def _of_text(name: str, column: ColumnSummary, options: Options) -> Encoding:
     if len(values.counts) == 1 and not n_missing:
         return Dropped(f"the only value is {next(iter(values.counts))[:40]!r}")
     many = values.n_distinct + (n_missing > 0) > options.max_categories
-    words = text.n_words / text.n_known
+    words = values.n_words
     if many and words >= TEXT_WORDS:
         if options.text == "drop":
             return Dropped("free text is not wanted")

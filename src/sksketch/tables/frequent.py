@@ -10,9 +10,6 @@ import numpy as np
 class FrequentValues:
     """Counts of the most frequent values; those of the others are lost, and all are counted less.
 
-    Not the frequent items of Apache DataSketches: a saved and loaded one of theirs goes on
-    differently, and here the same rows give the same bits.
-
     Parameters
     ----------
     capacity : int
@@ -51,6 +48,10 @@ class FrequentValues:
         self.capacity = capacity
         self.counts = dict(counts or {})
         self.error = error
+
+    def has_room_for(self, values: Iterable[str]) -> bool:
+        """Return whether counts stay exact with these values."""
+        return len(self.counts.keys() | values) <= self.capacity
 
     def add(self, pairs: Iterable[tuple[str, int]]) -> None:
         """Add values with how often they came."""

@@ -21,6 +21,7 @@ class NumberSummary:
     --------
     >>> numbers = NumberSummary()
     >>> numbers.add(np.array([1.0, np.nan, 3.0]), first_row=0)
+    -1
     >>> numbers.n_known, numbers.mean, numbers.low, numbers.high
     (2, 2.0, 1.0, 3.0)
     """
@@ -29,9 +30,13 @@ class NumberSummary:
         self.facts = np.zeros(N_FACTS)
         self.lanes = np.zeros((2, N_LANES))
 
-    def add(self, values: Array, first_row: int) -> None:
-        """Add the numbers of some rows, which are finite; NaN is a hole."""
-        table_kernels().summarize_inplace(values, first_row, self.facts, self.lanes)
+    def add(self, values: Array, first_row: int) -> int:
+        """Add the numbers of some rows; NaN is a hole. Return a row that is infinite, or -1."""
+        return int(table_kernels().summarize_inplace(values, first_row, self.facts, self.lanes))
+
+    def copy(self) -> Self:
+        """Return one that has seen the same."""
+        return self.of(self.facts, self.lanes)
 
     def merge(self, other: NumberSummary) -> None:
         """Add the numbers that another one has seen."""

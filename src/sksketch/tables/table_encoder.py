@@ -17,18 +17,17 @@ from sksketch.state.persistence import State
 from sksketch.streams.columns import is_table
 from sksketch.streams.formats.arrow import load_pyarrow
 from sksketch.streams.formats.frames import as_arrow
-from sksketch.tables.column_summary import Cells, ColumnSummary, cells_of
+from sksketch.tables.column_summary import Cells, ColumnSummary, cells_of, refuse_infinite
 from sksketch.tables.encodings import (
     ColumnPlan,
     Encoding,
+    InfiniteError,
     Options,
     encoding_of,
     is_worth_sparse,
     sparse_rows,
+    write_numbers,
 )
-
-# Rows that are written column by column while they stay in the processor's cache.
-CHUNK_ROWS = 512
 
 
 class TableEncoder(TransformerMixin, Estimator):
@@ -179,11 +178,13 @@ class TableEncoder(TransformerMixin, Estimator):
             elif set(self._names) != set(table.column_names):
                 self._refuse_columns(table)
             cells = self._cells(table)
+            numbers = []
             for summary, name, part in zip(self._summaries, self._names, cells, strict=True):
                 summary.check(part, name)
+                numbers.append(summary.with_numbers(part, self.n_samples_seen_, name))
         # From here on nothing can fail.
-        for summary, part in zip(self._summaries, cells, strict=True):
-            summary.add(part, self.n_samples_seen_)
+        for summary, part, found in zip(self._summaries, cells, numbers, strict=True):
+            summary.add(part, self.n_samples_seen_, found)
         self.n_samples_seen_ += len(table)
         self._answers = {}
         return self
@@ -198,7 +199,11 @@ class TableEncoder(TransformerMixin, Estimator):
         self._select(table)
 
     def _select(self, table: Any) -> Any:
-        lost = [name for name in self._names if name not in table.column_names]
+        names = table.column_names
+        if names == self._names:
+            return table
+        there = set(names)
+        lost = [name for name in self._names if name not in there]
         if lost:
             raise ValueError(
                 f"columns are missing: {', '.join(map(repr, lost[:5]))}; give the columns that "
@@ -241,6 +246,11 @@ class TableEncoder(TransformerMixin, Estimator):
     def columns_(self) -> dict[str, ColumnPlan]:
         """What became of every column."""
         return {name: one.plan for name, one in zip(self._names, self._encodings, strict=True)}
+
+    @property
+    def summaries(self) -> dict[str, ColumnSummary]:
+        """What is known of every column."""
+        return dict(zip(self._names, self._summaries, strict=True))
 
     @property
     def n_features_out_(self) -> int:
@@ -292,17 +302,17 @@ class TableEncoder(TransformerMixin, Estimator):
                 pairs = zip(self._encodings, cells, strict=True)
                 return sparse_rows([one.sparse(part) for one, part in pairs if one.plan.features])
             return self._dense(cells, len(table))
-        except ValueError as error:
-            raise ValueError(f"the table cannot be encoded: {error}") from None
+        except InfiniteError as error:
+            refuse_infinite(str(self.get_feature_names_out()[error.column]), error.row)
 
     def _dense(self, cells: list[Cells], n_rows: int) -> Array:
         out = np.zeros((n_rows, self.n_features_out_))
-        starts = np.cumsum([0, *(len(one.plan.features) for one in self._encodings)])
-        for first in range(0, n_rows, CHUNK_ROWS):
-            chunk = out[first : first + CHUNK_ROWS]
-            for one, part, start in zip(self._encodings, cells, starts, strict=False):
-                if one.plan.features:
-                    one.write(part.rows(first, len(chunk)), chunk, int(start))
+        numbers, start = [], 0
+        for one, part in zip(self._encodings, cells, strict=True):
+            numbers += [(*pair, start + i) for i, pair in enumerate(one.numbers(part))]
+            one.write(part, out, start)
+            start += len(one.plan.features)
+        write_numbers(numbers, out)
         return out
 
     # Parts of the rows, and files

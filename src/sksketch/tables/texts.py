@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.exceptions import StateFormatError
 from sksketch.streams.formats.arrow import load_pyarrow
 from sksketch.tables.dates import PARTS, date_parts, parsed
+from sksketch.tables.distinct import DistinctValues
 from sksketch.tables.frequent import FrequentValues
+from sksketch.tables.kernels import table_kernels
 from sksketch.tables.numbers import NumberSummary
 
 # Values are counted for this many rows before they are given on, so that what is remembered of
@@ -20,19 +21,6 @@ from sksketch.tables.numbers import NumberSummary
 TILE_ROWS = 1 << 14
 # Values that are remembered.
 MOST_VALUES = 4096
-LOG_DISTINCT = 12
-
-
-def load_datasketches() -> Any:
-    """Return Apache DataSketches, or say what to install."""
-    try:
-        import datasketches
-    except ImportError:
-        raise ImportError(
-            "TableEncoder counts values with Apache DataSketches: pip install "
-            '"scikit-sketch[tables]"'
-        ) from None
-    return datasketches
 
 
 class Values(NamedTuple):
@@ -42,6 +30,8 @@ class Values(NamedTuple):
     error: int
     n_distinct: float
     all_differ: bool
+    # On average.
+    n_words: float
 
 
 class TextSummary:
@@ -59,18 +49,18 @@ class TextSummary:
     """
 
     def __init__(self) -> None:
-        sketches = load_datasketches()
         self.n_known = 0
-        self.n_words = 0
+        # Once values were lost, what is known of all of them comes from a sample.
+        self._is_sampled = False
+        self._sampled_words = 0
         self.is_dates = True
         self.parts = [NumberSummary() for _ in PARTS]
         self._frequent = FrequentValues(MOST_VALUES)
-        self._distinct = sketches.hll_sketch(LOG_DISTINCT, sketches.tgt_hll_type.HLL_8)
+        self._distinct = DistinctValues()
         self._pending: list[Any] = []
 
     def add(self, column: Any, first_row: int = 0) -> None:
         """Add an Arrow array of texts, which lies in one tile."""
-        pa = load_pyarrow()
         self._pending.append(column)
         self.n_known += len(column) - column.null_count
         if self.is_dates and column.null_count < len(column):
@@ -80,23 +70,64 @@ class TextSummary:
                 self.parts, date_parts(dates) if self.is_dates else (), strict=False
             ):
                 part.add(values, first_row)
-        spaces = pa.compute.count_substring(column, " ")
-        self.n_words += (pa.compute.sum(spaces).as_py() or 0) + len(column) - column.null_count
 
     def end_tile(self) -> None:
         """Give the values of all rows since the last tile on."""
-        found = self._counted()
-        self._frequent.add(found)
-        for value, _ in found:
-            self._distinct.update(value)
-        self._pending = []
-
-    def _counted(self) -> list[tuple[str, int]]:
-        pa = load_pyarrow()
         if not self._pending:
-            return []
-        found = pa.chunked_array(self._pending).drop_null().value_counts()
-        return list(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True))
+            return
+        pa = load_pyarrow()
+        texts = pa.concat_arrays(self._pending).drop_null()
+        self._pending = []
+        if self._is_sampled and self._is_lost(texts):
+            return
+        found = texts.value_counts()
+        values, counts = found.field(0), found.field(1).to_numpy()
+        if not self._is_sampled and self._has_room(values):
+            self._frequent.add(zip(values.to_pylist(), counts.tolist(), strict=True))
+            return
+        if not self._is_sampled:
+            self._begin_sample()
+            if self._is_lost(texts):
+                return
+        if len(counts) > MOST_VALUES:
+            # As `FrequentValues` would do; most values never become objects of Python.
+            cut = int(np.partition(counts, -MOST_VALUES - 1)[-MOST_VALUES - 1])
+            self._frequent.error += cut
+            values = values.filter(pa.array(counts > cut))
+            counts = counts[counts > cut] - cut
+        self._frequent.add(zip(values.to_pylist(), counts.tolist(), strict=True))
+
+    def _has_room(self, values: Any) -> bool:
+        frequent = self._frequent
+        if len(values) > frequent.capacity:
+            return False
+        few = len(frequent.counts) + len(values) <= frequent.capacity
+        return few or frequent.has_room_for(values.to_pylist())
+
+    def _begin_sample(self) -> None:
+        """Sample the values that there were before some were lost."""
+        pa, known = load_pyarrow(), self._frequent.counts
+        hashes, _ = hashes_of(pa.array(list(known), pa.large_string()))
+        self._distinct.add(hashes, np.fromiter(known.values(), np.int64, len(known)))
+        self._sampled_words = sum(n * (1 + value.count(" ")) for value, n in known.items())
+        self._is_sampled = True
+
+    def _is_lost(self, texts: Any) -> bool:
+        """Sample texts; return whether there are so many, each once, that none of them stays."""
+        hashes, n_spaces = hashes_of(texts)
+        self._distinct.add(hashes)
+        self._sampled_words += len(hashes) + n_spaces
+        if len(hashes) <= MOST_VALUES or not table_kernels().all_differ(hashes):
+            return False
+        self._frequent.error += 1
+        return True
+
+    @property
+    def n_words(self) -> int:
+        """Words of all rows up to the last tile."""
+        if self._is_sampled:
+            return self._sampled_words
+        return sum(n * (1 + value.count(" ")) for value, n in self._frequent.counts.items())
 
     def _settled(self) -> TextSummary:
         """Return a copy that has given all values on."""
@@ -109,28 +140,27 @@ class TextSummary:
         one = self._settled()
         counts, error = one._frequent.counts, one._frequent.error
         ranked = sorted((count, value) for value, count in counts.items())
-        # All values are there if none was ever lost.
-        n = float(len(ranked)) if not error else one._distinct.get_estimate()
-        most = len(ranked) if not error else one._distinct.get_upper_bound(3)
-        repeats = bool(ranked) and ranked[-1][0] > 1
-        return Values(
-            {value: count for count, value in ranked},
-            error,
-            n,
-            all_differ=not repeats and most >= self.n_known,
-        )
+        n, repeats = float(len(ranked)), bool(ranked) and ranked[-1][0] > 1
+        if one._is_sampled:
+            n, repeats = one._distinct.estimate, one._distinct.repeats
+        words = one.n_words / max(1, self.n_known)
+        return Values({value: count for count, value in ranked}, error, n, not repeats, words)
 
     def merge(self, other: TextSummary) -> None:
         """Add the values that another one has seen."""
-        sketches = load_datasketches()
         mine, theirs = self._settled(), other._settled()
+        if (
+            mine._is_sampled
+            or theirs._is_sampled
+            or not mine._frequent.has_room_for(theirs._frequent.counts)
+        ):
+            for one in (mine, theirs):
+                if not one._is_sampled:
+                    one._begin_sample()
         mine._frequent.merge(theirs._frequent)
-        union = sketches.hll_union(LOG_DISTINCT)
-        union.update(mine._distinct)
-        union.update(theirs._distinct)
-        mine._distinct = union.get_result(sketches.tgt_hll_type.HLL_8)
+        mine._distinct.merge(theirs._distinct)
         mine.n_known += theirs.n_known
-        mine.n_words += theirs.n_words
+        mine._sampled_words += theirs._sampled_words
         mine.is_dates &= theirs.is_dates
         for part, more in zip(mine.parts, theirs.parts, strict=True):
             part.merge(more)
@@ -150,10 +180,12 @@ class TextSummary:
         # Chunks of other lengths are the same rows.
         pending = pa.chunked_array(self._pending or [pa.array([], pa.large_string())])
         frequent = self._frequent
-        facts = [self.n_known, self.n_words, self.is_dates, frequent.error]
+        sample = self._is_sampled, self._sampled_words
+        facts = [self.n_known, self.is_dates, frequent.error, *sample]
         found: dict[str, Array] = {
             "facts": np.array(facts, dtype=np.int64),
-            "distinct": np.frombuffer(self._distinct.serialize_updatable(), dtype=np.uint8),
+            "hashes": self._distinct.hashes,
+            "hash_counts": self._distinct.counts,
             "counts": np.fromiter(frequent.counts.values(), np.int64, len(frequent.counts)),
             **_packed("values", frequent.counts),
             **_packed("pending", pending.to_pylist()),
@@ -165,22 +197,32 @@ class TextSummary:
     @classmethod
     def of(cls, arrays: dict[str, Array]) -> Self:
         """Build the summary that `arrays` was taken from."""
-        pa, sketches = load_pyarrow(), load_datasketches()
+        pa = load_pyarrow()
         one = cls()
-        one.n_known, one.n_words, dates, error = (int(n) for n in arrays["facts"])
-        one.is_dates = bool(dates)
+        one.n_known, dates, error, sampled, one._sampled_words = (int(n) for n in arrays["facts"])
+        one.is_dates, one._is_sampled = bool(dates), bool(sampled)
         counts = dict(zip(_unpacked("values", arrays), arrays["counts"].tolist(), strict=True))
         one._frequent = FrequentValues(MOST_VALUES, counts, error)
-        try:
-            one._distinct = sketches.hll_sketch.deserialize(arrays["distinct"].tobytes())
-        except (RuntimeError, ValueError, IndexError) as error_:
-            raise StateFormatError(f"the count of values cannot be read ({error_})") from None
+        one._distinct.hashes = arrays["hashes"].copy()
+        one._distinct.counts = arrays["hash_counts"].copy()
         pending = _unpacked("pending", arrays)
         one._pending = [pa.array(pending, pa.large_string())] if pending else []
         for name, part in zip(PARTS, one.parts, strict=True):
             part.facts[...] = arrays[f"{name}.facts"]
             part.lanes[...] = arrays[f"{name}.lanes"]
         return one
+
+
+def hashes_of(texts: Any) -> tuple[Array, int]:
+    """Return a hash of every text of an Arrow array that is there, and the spaces in all."""
+    # In memory of its own, so that its offsets begin at 0.
+    texts = load_pyarrow().concat_arrays([texts])
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    valid = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False))
+    hashes = np.empty(len(texts) - texts.null_count, dtype=np.uint64)
+    text = np.frombuffer(data or b"", dtype=np.uint8)
+    return hashes, int(table_kernels().hash_texts(text, ends, valid, hashes))
 
 
 def _packed(name: str, texts: Iterable[str | None]) -> dict[str, Array]:

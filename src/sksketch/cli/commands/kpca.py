@@ -40,7 +40,7 @@ def kpca(
     keep_sources(rows, run.output)
     if STDIN in rows.sources and polish:
         raise typer.BadParameter("stdin can be read only once; give a file for --polish")
-    source = open_source(rows)
+    source = open_source(rows, None, run, spread)
     model = StreamingKernelPCA(
         components, solver=solver.value, polish=polish, center=center, **features.options()
     )

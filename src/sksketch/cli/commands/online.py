@@ -16,7 +16,7 @@ from sksketch.cli.options import MissingValues, Precision, Rows, Run, Target
 from sksketch.cli.printing import echo
 from sksketch.cli.progressive import Printer, Progressive, as_records
 from sksketch.cli.running import finish, keep_sources, open_source, require_target, stream
-from sksketch.cli.saving import STDOUT, Saved, write
+from sksketch.cli.saving import STDOUT, of_source, write
 from sksketch.cli.show import online_facts, print_json, print_model, say, warnings_in_one_line
 from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
 from sksketch.online.catalog import METHODS
@@ -121,7 +121,7 @@ def online(rows: Rows, run: Run, learner: Learner, target: Target = None) -> Non
     keep_sources(rows, run.output)
     if STDIN in rows.sources and learner.passes > 1:
         raise typer.BadParameter("stdin can be read only once; give a file for more --passes")
-    source = open_source(rows, target)
+    source = open_source(rows, target, run)
     require_target(source)
     if source.n_targets > 1:
         raise typer.BadParameter("give one --target; the table is about one")
@@ -135,7 +135,7 @@ def online(rows: Rows, run: Run, learner: Learner, target: Target = None) -> Non
     fitted = model.fitted
     if source.feature_names is not None:
         fitted.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
-    saved = Saved(fitted, source.feature_names)
+    saved = of_source(fitted, source)
     write(saved, run.output)
     finish(run)
     if printer is not None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sksketch.cli.learning import decompose, n_components
-from sksketch.cli.options import Components, Method, Rows, Run, Spread, Tolerance
+from sksketch.cli.options import Components, Method, Rows, Run, Spread, Standardize, Tolerance
 from sksketch.decomposition import StreamingPCA
 
 
@@ -18,10 +18,12 @@ def pca(
     spread: Spread,
     components: Components = None,
     tol: Tolerance = None,
+    standardize: Standardize = False,
     whiten: Annotated[
         bool, typer.Option("--whiten", help="Scale scores to unit variance.")
     ] = False,
 ) -> None:
     """Find principal components in one pass over the rows, centered in that pass."""
     options = {"n_components": n_components(components), "tol": tol, "whiten": whiten}
+    options |= {"standardize": standardize}
     decompose(StreamingPCA, options, rows, method, run, spread)

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from sksketch.cli.commands.apply import check_output, write_answers
-from sksketch.cli.options import Rows, Run, Spread, Target
+from sksketch.cli.options import Rows, Run, Spread, Standardize, Target
 from sksketch.cli.running import finish, keep_sources, learn, open_source, require_target, stream
-from sksketch.cli.saving import STDOUT, Saved, write
+from sksketch.cli.saving import STDOUT, of_source, write
 from sksketch.cli.show import print_model, say, warnings_in_one_line
 from sksketch.reduction import (
     RandomReduction,
@@ -81,6 +81,7 @@ class Reducing:
     intercept: Annotated[
         bool, typer.Option("--intercept/--no-intercept", help="Whether to learn an intercept.")
     ] = True
+    standardize: Standardize = False
     coordinates: Annotated[
         str | None,
         typer.Option(
@@ -101,9 +102,11 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
     again = learns or reducing.power_passes or reducing.coordinates is not None
     if STDIN in rows.sources and again:
         raise typer.BadParameter("stdin can be read only once; give a file to look again")
-    source = open_source(rows, target)
+    source = open_source(rows, target, run, spread)
     if learns:
         require_target(source)
+    elif reducing.standardize:
+        raise typer.BadParameter("--standardize is for models; name what to predict with --target")
     if (learns or reducing.method == "rp") and (spread.workers or spread.dask):
         raise typer.BadParameter("--workers and --dask are for subspaces, without a target")
     if reducing.coordinates is not None:
@@ -111,6 +114,7 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
         keep_sources(rows, reducing.coordinates)
         if is_same(reducing.coordinates, run.output):
             raise typer.BadParameter(f"{run.output} is to hold the model; name other --coordinates")
+    rows_read = source
     with warnings_in_one_line():
         if not learns:
             model = _reduction(reducing)
@@ -123,17 +127,18 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
         else:
             model = _learner(reducing)
             reduction = model.new_reduction()
-            stream(reduction, source, run)
-            model.fit_rows(source, reduction=reduction)
-    write(Saved(model, source.feature_names), run.output)
+            rows_read = model.in_units(source)
+            stream(reduction, rows_read, run)
+            model.fit_rows(rows_read, reduction=reduction)
+    write(of_source(model, source), run.output)
     finish(run)
     if reducing.coordinates is not None:
         reduction = model.reduction_ if learns else model
-        write_answers(reduction, source, reducing.coordinates, quiet=run.quiet)
+        write_answers(reduction, rows_read, reducing.coordinates, quiet=run.quiet)
     if run.output == STDOUT:
         say(run, "saved to stdout")
     elif run.as_json or not run.quiet:
-        print_model(Saved(model, source.feature_names), run.output, run.as_json)
+        print_model(of_source(model, source), run.output, run.as_json)
 
 
 def _reduction(reducing: Reducing) -> Any:
@@ -159,5 +164,6 @@ def _learner(reducing: Reducing) -> Any:
         n_power_iter=reducing.power_passes,
         fit_intercept=reducing.intercept,
         random_state=reducing.seed,
+        standardize=reducing.standardize,
         **({} if reducing.loss is None else {"loss": reducing.loss}),
     )

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from sksketch._typing import Array
 from sksketch.decomposition import StreamingPCA, StreamingSVD
 from sksketch.models.base import Estimator
+from sksketch.models.standardized import keeps_gram
 from sksketch.present.findings.progressive import ONLINE, largest_columns
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
-from sksketch.ridge.exact import RidgeReader
 from sksketch.run.loading import ESTIMATORS
 from sksketch.sketches import Centered, Certificate, Regression, Sketch
 
@@ -77,7 +77,7 @@ class Findings:
                 f"expected a sketch or one of {', '.join(kind.__name__ for kind in kinds)}, got "
                 f"{model!r:.80}"
             )
-        if not isinstance(model, Sketch) and "sketch_" not in vars(model):
+        if not isinstance(model, Sketch) and not hasattr(model, "sketch_"):
             raise ValueError(f"this {type(model).__name__} is not fitted yet; call fit first")
         self.model = model
         self.sketch: Sketch = model if isinstance(model, Sketch) else model.sketch_
@@ -116,7 +116,13 @@ class Findings:
         if isinstance(self.model, StreamingPCA | StreamingSVD):
             return self.model
         kind: Any = StreamingPCA if self.is_centered else StreamingSVD
-        return kind().reading(self.rows)
+        standardize = self.is_standardized and keeps_gram(self.rows) and self.is_centered
+        return kind(standardize=standardize).reading(self.rows)
+
+    @property
+    def is_standardized(self) -> bool:
+        """Whether the model has columns in units of their own, which everything is shown in."""
+        return bool(getattr(self.model, "standardize", False))
 
     @property
     def certificate(self) -> Certificate:
@@ -137,7 +143,8 @@ class Findings:
     @property
     def components(self) -> Array:
         """Directions, as rows, most important first."""
-        return np.asarray(self.decomposition.components_[: self.n_components])
+        found = self.decomposition
+        return np.asarray(found.components_[: self.n_components] * found.scale_)
 
     @property
     def shows_variances(self) -> bool:
@@ -191,14 +198,15 @@ class Findings:
 
     @property
     def coefficients(self) -> Array:
-        """Coefficients of a regression, of shape (n_targets, n_features)."""
-        return np.atleast_2d(self._regression().coef_)
+        """Coefficients of a regression, of shape (n_targets, n_features), of standard columns."""
+        model = self._regression()
+        return np.asarray(np.atleast_2d(model.coef_) * model.scale_)
 
     @property
     def is_refined(self) -> bool:
         """Whether further passes have improved on the sketch's coefficients."""
-        solved = np.atleast_2d(self._regression().path([self.alpha]).coef[0])
-        return not np.array_equal(solved, self.coefficients)
+        model = self._regression()
+        return not np.array_equal(model.path([self.alpha]).coef[0], model.coef_)
 
     def default_alphas(self) -> Array:
         """Return penalties around that of the model, or around those it chose from."""
@@ -219,15 +227,14 @@ class Findings:
         model = self._regression()
         found = model.path(self.default_alphas() if alphas is None else alphas)
         coef = found.coef if found.coef.ndim == 2 else found.coef[:, target]
-        return CoefficientPath(found.alphas, coef, self._errors(found, target))
+        return CoefficientPath(found.alphas, coef * model.scale_, self._errors(found, target))
 
     def _errors(self, found: Estimator, target: int) -> Array:
         """Return bounds on the length of the error; those of a path are relative."""
         bounds = np.asarray(found.error_bounds, dtype=np.float64)
         if not (np.isfinite(bounds) & (bounds > 0)).any():
             return bounds
-        assert isinstance(self.sketch, Regression)
-        reader = RidgeReader(self.sketch)
+        reader = self._regression()._reader()
         solutions = (reader.solve(float(alpha)) for alpha in found.alphas)
         return np.array([solution.absolute_bounds[target] for solution in solutions])
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array, Matrix
 from sksketch.arrays.gram import add_gram_inplace
-from sksketch.arrays.linalg import aligned_empty, eigh_descending, squared_norm
+from sksketch.arrays.linalg import aligned_empty, squared_norm
 from sksketch.arrays.namespace import (
     cast,
     copied,
@@ -20,13 +20,12 @@ from sksketch.arrays.namespace import (
     same_place,
     to_numpy,
 )
-from sksketch.arrays.rounding import dot_error, eigen_error, gamma
+from sksketch.arrays.rounding import dot_error, gamma
 from sksketch.arrays.rows import dense_tiles
-from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches.base import Answer, Sketch, megabytes
 from sksketch.sketches.buffer import RowBuffer, tile_rows
-from sksketch.sketches.certificate import certify
 from sksketch.sketches.column_errors import ColumnErrors, ExactGram
+from sksketch.sketches.directions.gram_answer import answer_of
 from sksketch.sketches.forgetting import aged, decay_factor
 from sksketch.sketches.options import check_ridge
 from sksketch.state.persistence import State
@@ -200,12 +199,14 @@ class ExactCovariance(Sketch):
 
     def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
         depth = self._deepest + (0 if extra is None else len(extra))
-        if self._entry_error or not math.isfinite(depth):
+        if not math.isfinite(depth):
             return None
         C = to_numpy(_symmetric(self._upper(extra)))
-        # An entry is off by ``depth`` roundings of the product of two columns' lengths.
-        sizes = np.maximum(np.diagonal(C), 0.0) * (1.0 + 2.0 * gamma(depth))
-        return ExactGram(C, self.initial_ridge, ColumnErrors(sizes, gamma(depth) ** 2 * sizes))
+        # An entry is off by ``depth`` roundings of the product of two columns' lengths, and by
+        # what weights have done to the rows, twice where those came through a merge.
+        relative = gamma(depth) + 2.0 * self._entry_error * (1.0 + 1e-9)
+        sizes = np.maximum(np.diagonal(C), 0.0) * (1.0 + 4.0 * relative)
+        return ExactGram(C, self.initial_ridge, ColumnErrors(sizes, relative**2 * sizes))
 
     def _answer(self, extra: Array | None = None, allowance: float = 0.0) -> Answer:
         self._require_rows()
@@ -217,34 +218,8 @@ class ExactCovariance(Sketch):
 
     def _solve(self, extra: Array | None, allowance: float) -> Answer:
         C, error = self._upper_and_error(extra, allowance)
-        total = _trace(C)
-        spectrum, V = eigh_descending(_symmetric(C))
-        eigenvalues = np.maximum(spectrum, 0.0)
         n_rows_seen = self.n_rows_seen + (0 if extra is None else len(extra))
-        rank = int(np.count_nonzero(eigenvalues))
-        # Roundings of the sums, of the eigenproblem both ways, and what they made negative.
-        largest = float(eigenvalues[0])
-        bound = error + 2 * eigen_error(len(C), largest) + max(-float(spectrum[-1]), 0.0)
-        summary = LowRankPlusRidge(
-            np.ascontiguousarray(to_numpy(V)[:, :rank].T),
-            eigenvalues[:rank],
-            ridge=self.initial_ridge,
-            error_bound=bound,
-            n_rows_seen=n_rows_seen,
-            squared_norm=total,
-        )
-        certificate = certify(
-            eigenvalues[:rank],
-            lost=(0.0, bound),
-            lost_mass=0.0,
-            allowance=bound,
-            spectral_error=(0.0, bound),
-            squared_norm=total,
-            n_rows_seen=n_rows_seen,
-            confidence=1.0,
-            mass_error=bound,
-        )
-        return Answer(summary, certificate)
+        return answer_of(_symmetric(C), error, self.initial_ridge, n_rows_seen)
 
     def _refusal(self, other: Self) -> str | None:
         return self._differing(other, "decay", "initial_ridge")

@@ -192,8 +192,11 @@ class CrossMoments:
             return self._with(self._sparse.rows, self._sparse_targets.rows)
         return self._with(self._dense.rows, self._dense_targets.rows)
 
-    def read(self) -> Moments:
-        """Return the moments with the waiting rows; changes nothing."""
+    def read(self, entry_error: float = 0.0) -> Moments:
+        """Return the moments with the waiting rows; changes nothing.
+
+        Entries of the rows may be off by ``entry_error`` of themselves.
+        """
         sums = self._total()
         W = sums.weight
         mean, target_mean = sums.row_sum / (W or 1.0), sums.target_sum / (W or 1.0)
@@ -209,6 +212,9 @@ class CrossMoments:
         away, target_away = sums.origin + mean, sums.target_origin + target_mean
         underflow = sums.n_rows * math.sqrt(len(mean)) * UNDERFLOW * (roots > 0.0)
         per_row = 1.0 / math.sqrt(W or 1.0)
+        # Entries are as far from zero as the origin, and as rows from that.
+        far = np.abs(sums.origin) if entry_error else 0.0
+        entries = entry_error * (root + math.sqrt(W) * _norm(sums.origin)) * (1.0 + 1e-9)
         return Moments(
             W,
             away,
@@ -216,12 +222,12 @@ class CrossMoments:
             cross,
             squares,
             sums.n_rows,
-            g * (root * per_row + _norm(mean)) + u * _norm(away),
+            g * (root * per_row + _norm(mean)) + u * _norm(away) + entries * per_row,
             g * (roots * per_row + np.abs(target_mean)) + u * np.abs(target_away),
-            g * (root + length) * (roots + lengths) + underflow,
+            (g * (root + length) + entries) * (roots + lengths) + underflow,
             g * (roots + lengths) ** 2 + underflow,
-            g,
-            2.0 * (math.sqrt(W) * np.abs(mean) + np.sqrt(sums.shifts)),
+            g + entry_error,
+            2.0 * (math.sqrt(W) * (np.abs(mean) + far) + np.sqrt(sums.shifts)),
             roots + lengths,
         )
 

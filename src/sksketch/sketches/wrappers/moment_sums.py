@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.rounding import UNDERFLOW
+from sksketch.arrays.rounding import UNDERFLOW, gamma
 
 
 class Moments(NamedTuple):
@@ -16,7 +16,7 @@ class Moments(NamedTuple):
     ``cross`` is the sum of (x - mean)(y - target_mean)', ``squares`` that of the squared targets.
     What rounding can have done to them at most: ``mean_error`` bounds the length of the error of
     the mean, ``cross_error`` that of each column of ``cross``, the others single numbers.
-    ``roundings``, ``offsets`` and ``target_sizes`` are what `cross_errors` needs.
+    ``roundings``, ``offsets``, ``target_sizes`` and ``underflow`` are what `cross_errors` needs.
     """
 
     weight: float
@@ -32,6 +32,7 @@ class Moments(NamedTuple):
     roundings: float
     offsets: Array
     target_sizes: Array
+    underflow: float = UNDERFLOW
 
     def cross_errors(self, lengths: Array) -> Array:
         """Bound the error of every entry of ``cross``, for rows with columns of these lengths.
@@ -39,7 +40,22 @@ class Moments(NamedTuple):
         Those are the lengths around the means, or from zero where products are not around means.
         """
         sizes = self.roundings * (1.0 + 1e-9) * (lengths + self.offsets)
-        return np.outer(sizes, self.target_sizes) + self.n_rows * UNDERFLOW
+        return np.outer(sizes, self.target_sizes) + self.n_rows * self.underflow
+
+    def in_units(self, units: Array) -> Self:
+        """Return the moments of the same rows with columns divided by exactly ``units``."""
+        least = float(units.min())
+        mean, cross = self.mean / units, self.cross / units[:, None]
+        # Each number is divided once.
+        return self._replace(
+            mean=mean,
+            cross=cross,
+            mean_error=self.mean_error / least + gamma(2) * float(np.linalg.norm(mean)),
+            cross_error=self.cross_error / least + gamma(2) * np.linalg.norm(cross, axis=0),
+            roundings=self.roundings + gamma(3),
+            offsets=self.offsets / units * (1.0 + gamma(2)),
+            underflow=self.underflow / least,
+        )
 
 
 class Sums(NamedTuple):

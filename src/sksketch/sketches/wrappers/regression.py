@@ -165,7 +165,11 @@ class Regression(Sketch):
         self._require_rows()
         if self._cross is None:
             raise ValueError("no targets have come with the rows; pass them to update")
-        return self._cross.read()
+        return self._cross.read(self._entry_error)
+
+    def _round(self, relative: float) -> None:
+        self._entry_error = max(self._entry_error, relative)
+        self.sketch._round(relative)
 
     def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
         return self.sketch._exact_gram(extra)
@@ -282,6 +286,7 @@ class Regression(Sketch):
             "centered": self.centered,
             "n_targets": None if shape is None else (shape[0] if shape else 0),
             "has_targets": shape is not None,
+            "entry_error": self._entry_error,
         }
         state = State(self.kind, self.version, meta, {}).with_inner("sketch", self.sketch.state())
         return state if self._cross is None else state.with_inner("cross", self._cross.state())
@@ -312,6 +317,7 @@ class Regression(Sketch):
         bare = sketch.sketch if isinstance(sketch, Centered) else sketch
         made = cls(bare.fresh(), centered=meta["centered"])
         made.sketch = sketch
+        made._entry_error = meta.get("entry_error", 0.0)
         if meta["has_targets"]:
             cross = state.inner("cross")
             # What the first version of these states did not say about their rounding.

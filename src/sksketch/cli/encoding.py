@@ -1,0 +1,76 @@
+"""Tables with columns of any type: a first pass learns what they hold, then rows are numbers."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from sksketch.cli.options import Rows, Run, Spread
+from sksketch.cli.show import progress_bar, say
+from sksketch.run import fit_stream
+from sksketch.run.dask import fit_dask_parts
+from sksketch.run.workers import fit_workers
+from sksketch.state.persistence import to_bytes
+from sksketch.streams import RowSource, divide
+from sksketch.streams.encoded import EncodedSource
+from sksketch.tables import TableEncoder
+from sksketch.tables.column_summary import kind_of
+
+
+def encoder_checkpoint(checkpoint: Path | None) -> Path | None:
+    """Return where the first pass keeps what it has learned."""
+    return None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.columns")
+
+
+def learn_encoder(
+    table: RowSource,
+    reading: dict[str, Any],
+    rows: Rows,
+    run: Run,
+    spread: Spread | None,
+    checkpoint: Path | None,
+) -> EncodedSource:
+    """Return the rows of a raw table as numbers, after a pass that learns what the columns hold."""
+    missing = "error" if rows.missing == "error" else "mean"
+    encoder = TableEncoder(missing=missing)
+    path = encoder_checkpoint(checkpoint)
+    with progress_bar(shown=not run.quiet, what="columns") as bar:
+        if spread is not None and (spread.workers is not None or spread.dask is not None):
+            parts = divide(table, reading)
+            if spread.dask is not None:
+                fit_dask_parts(encoder, table, parts, spread.dask, progress=bar)
+            else:
+                fit_workers(encoder, table, parts, spread.workers or 1, progress=bar)
+        else:
+            options: dict[str, Any] = {"checkpoint": path, "every": run.every}
+            fit_stream(encoder, table, progress=bar, resume=not run.restart, **options)
+    return encoded(table, encoder)
+
+
+def encoded(table: RowSource, encoder: TableEncoder) -> EncodedSource:
+    """Return the rows of a raw table as numbers."""
+    digest = hashlib.blake2b(to_bytes(encoder.state()), digest_size=16)
+    return EncodedSource(table, encoder, digest.hexdigest())
+
+
+def others_of(table: RowSource) -> list[str]:
+    """Return the columns that are no numbers, by a look at the first block."""
+    if table.reads_once:
+        return []
+    block: Any = next(iter(table.blocks()), None)
+    fields = [] if block is None else block.X.schema
+    return [field.name for field in fields if kind_of(field.type) not in ("number", "boolean")]
+
+
+def announce(rows: Rows, run: Run, others: list[str]) -> None:
+    """Say in one line that the table is encoded, and why."""
+    if rows.encode or not others:
+        return
+    names = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
+    count = "1 column is" if len(others) == 1 else f"{len(others)} columns are"
+    say(
+        run,
+        f"sksketch: {count} not numbers ({names}); the table is encoded. --numeric leaves them "
+        "out, --no-encode refuses them",
+    )
