@@ -10,9 +10,9 @@ from sksketch.streams.columns import Choice, Field, Layout
 from sksketch.streams.files import blamed, fingerprint
 from sksketch.streams.formats.arrow import as_field, batch_rows
 from sksketch.streams.formats.vectors import with_vectors
-from sksketch.streams.partitions import Partitions
+from sksketch.streams.places.partitions import Partitions
+from sksketch.streams.places.remote import File
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.remote import File
 from sksketch.streams.source import Division, FilePart, RawBlock, digest
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class BatchesReader:
         fields += self._partitions.fields(fields)
         self._layout = Layout(fields, choice, first.where)
         self._names = [fields[i].name for i in self._layout.reads]
-        self._stored = [name for name in self._names if name not in self._partitions.names]
+        self._stored = self._partitions.to_read(self._names, [field.name for field in fields])
         self._numeric = {field.name: field.dtype is not None for field in fields}
         for table in tables[1:]:
             self._check(table)
@@ -110,8 +110,8 @@ class BatchesReader:
                     yield from self._raw_blocks(table, first + skip, batch.slice(skip))
             if table.n_rows is not None and end != table.n_rows:
                 raise SourceError(
-                    f"{table.where}: {end} rows were found where {table.n_rows} are declared; write "
-                    "the file again"
+                    f"{end} rows were found where {table.n_rows} are declared; write it again",
+                    place=table.where,
                 )
             start_row = max(0, start_row - end)
         if start_row:

@@ -11,8 +11,8 @@ from sksketch.streams.columns import Choice
 from sksketch.streams.files import blamed
 from sksketch.streams.formats.arrow import load_pyarrow
 from sksketch.streams.formats.batches import BatchesReader
-from sksketch.streams.partitions import Partitions
-from sksketch.streams.remote import File, RemoteFile
+from sksketch.streams.places.partitions import Partitions
+from sksketch.streams.places.remote import File, RemoteFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
