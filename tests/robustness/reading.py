@@ -6,13 +6,17 @@ every byte of the rows is covered by a checksum, rows that come must be the orig
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import json
+import lzma
 import shutil
 from functools import partial
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
+import scipy.io
 import scipy.sparse as sp
 
 from robustness import damage
@@ -21,7 +25,7 @@ from sksketch.streams.formats import parquet
 
 N_ROWS, WIDTH = 40, 6
 # Formats whose data are protected to the last byte.
-CHECKED = ("csv.gz", "svm.gz", "npz", "compressed.npz")
+CHECKED = ("csv.gz", "csv.bz2", "csv.xz", "svm.gz", "npz", "compressed.npz")
 
 
 def table() -> np.ndarray:
@@ -61,6 +65,8 @@ def write_all(folder: Path) -> list[Path]:
     mixed = frame.append_column("word", words).append_column("n", pa.array(range(N_ROWS)))
     (folder / "a.csv").write_bytes(csv_text())
     (folder / "a.csv.gz").write_bytes(gzip.compress(csv_text()))
+    (folder / "a.csv.bz2").write_bytes(bz2.compress(csv_text()))
+    (folder / "a.csv.xz").write_bytes(lzma.compress(csv_text()))
     (folder / "a.svm").write_bytes(svmlight_text())
     (folder / "a.svm.gz").write_bytes(gzip.compress(svmlight_text()))
     (folder / "a.vw").write_bytes(vw_text())
@@ -73,6 +79,7 @@ def write_all(folder: Path) -> list[Path]:
     pq.write_table(frame, folder / "a.plain.parquet", use_dictionary=False, compression="none")
     # Read as if its row groups were too large to be decoded whole.
     pq.write_table(mixed, folder / "a.large.mixed.parquet", row_group_size=15)
+    _write_others(folder, mixed)
     store = zarr.create_array(folder / "a.zarr", shape=X.shape, chunks=(16, WIDTH), dtype="f8")
     store[:] = X
     group = zarr.create_group(folder / "a.sparse.zarr", attributes={"shape": X.shape})
@@ -80,6 +87,33 @@ def write_all(folder: Path) -> list[Path]:
     for name in ("data", "indices", "indptr"):
         group.create_array(name, data=getattr(rows, name))
     return sorted(folder.iterdir())
+
+
+def _write_others(folder: Path, mixed) -> None:
+    import h5py
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.orc
+
+    plain = mixed.set_column(WIDTH, "word", mixed["word"].cast(pa.string()))
+    pyarrow.feather.write_feather(plain, folder / "a.mixed.feather", chunksize=15)
+    pyarrow.orc.write_table(plain, folder / "a.mixed.orc")
+    with pa.ipc.new_stream(folder / "a.mixed.arrows", plain.schema) as stream:
+        stream.write_table(plain, max_chunksize=15)
+    lines = (json.dumps(row) for row in plain.to_pylist())
+    (folder / "a.mixed.jsonl").write_text("\n".join(lines))
+    S = sp.coo_array(np.maximum(table(), 0).round(3))
+    scipy.io.mmwrite(folder / "a.mtx", S)
+    with pa.CompressedOutputStream(str(folder / "a.csv.zst"), "zstd") as stream:
+        stream.write(csv_text())
+    with h5py.File(folder / "a.h5", "w") as opened:
+        opened["X"] = table()
+    with h5py.File(folder / "a.h5ad", "w") as opened:
+        X = opened.create_group("X")
+        X.attrs["shape"] = S.shape
+        for name in ("data", "indices", "indptr"):
+            X[name] = getattr(S.tocsr(), name)
+        opened.create_group("var")["_index"] = list("abcdef")
 
 
 def read(path: Path) -> np.ndarray:

@@ -332,6 +332,8 @@ def test_folders_are_columns(tmp_path, ending):
     np.testing.assert_array_equal(X[:, :3], expected)
     pattern = open_rows(f"{tmp_path}/year=*/place=*/*.{ending}", target="year", columns=["a"])
     np.testing.assert_array_equal(gather(pattern.blocks(2))[1], [2023] * 2 + [2024] * 4)
+    alone = open_rows(tmp_path, columns=["year"])
+    np.testing.assert_array_equal(gather(alone.blocks())[0].ravel(), np.repeat([2023, 2024], 4))
     # One file has the columns of its folders if they are asked for.
     one = tmp_path / "year=2024" / "place=north" / f"x.{ending}"
     assert open_rows(one).feature_names == ["a"]

@@ -117,6 +117,12 @@ def test_a_query_that_fails_is_one_line():
         open_rows(pl.LazyFrame({"a": [1.0], "s": ["x"]}))
 
 
+@pytest.mark.parametrize("given", [pa.array([1.0]), pa.chunked_array([[1.0]]), TABLE.schema])
+def test_what_is_no_table_of_arrow(given):
+    with pytest.raises(TypeError, match="of pyarrow is no table; pass a Table"):
+        open_rows(given)
+
+
 # Pairs
 
 

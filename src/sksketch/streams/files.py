@@ -17,8 +17,8 @@ from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile
 
 from sksketch.exceptions import Option, SourceError, StreamExhaustedError
-from sksketch.streams.compression import DAMAGED, ENDINGS, HEAD_BYTES, packing_of, unpacked
-from sksketch.streams.remote import File, RemoteFile, find_remote, is_url, local_path
+from sksketch.streams.places.compression import DAMAGED, ENDINGS, HEAD_BYTES, packing_of, unpacked
+from sksketch.streams.places.remote import File, RemoteFile, find_remote, is_url, local_path
 
 STDIN = "-"
 TEXT_BYTES = 4 * 2**20

@@ -12,7 +12,7 @@ from sksketch.exceptions import Option, SourceError
 from sksketch.streams.blocks import Block
 from sksketch.streams.encoded import EncodedSource, Encoder, encoded
 from sksketch.streams.open import open_rows
-from sksketch.streams.remote import File, RemoteFile
+from sksketch.streams.places.remote import File, RemoteFile
 from sksketch.streams.source import FilePart, RowSource
 
 # A part has about this much as float64: the same parts whoever reads them, however many do.

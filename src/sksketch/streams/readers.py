@@ -34,8 +34,8 @@ from sksketch.streams.formats.parquet import ParquetReader
 from sksketch.streams.formats.svmlight import SvmlightReader
 from sksketch.streams.formats.vw import VwReader
 from sksketch.streams.formats.zarr import ZarrReader, is_store
-from sksketch.streams.partitions import Partitions
-from sksketch.streams.remote import File, RemoteFile
+from sksketch.streams.places.partitions import Partitions
+from sksketch.streams.places.remote import File, RemoteFile
 from sksketch.streams.source import Reader, is_sparse
 
 
@@ -129,6 +129,11 @@ def _object_reader(source: Any, choice: Choice, key: str | None) -> Reader:
     if query is not None:
         return query
     if type(source).__module__.partition(".")[0] == "pyarrow":
+        if not hasattr(source, "schema") or not hasattr(source, "__arrow_c_stream__"):
+            raise TypeError(
+                f"a {type(source).__name__} of pyarrow is no table; pass a Table, Dataset, Scanner "
+                "or RecordBatchReader, or the path of the file"
+            )
         return ArrowReader(source, choice)
     if is_store(source):
         return ZarrReader(source, choice, key)

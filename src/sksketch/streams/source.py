@@ -16,8 +16,8 @@ from sksketch.exceptions import SourceError
 from sksketch.streams.blocks import Block, reblock
 from sksketch.streams.columns import is_table
 from sksketch.streams.missing import FILL, MISSING, UNCHECKED, Missing, Resolved
+from sksketch.streams.places.remote import File
 from sksketch.streams.prefetch import read_ahead
-from sksketch.streams.remote import File
 
 DIGEST_BYTES = 4 * 2**20
 

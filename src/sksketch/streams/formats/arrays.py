@@ -16,8 +16,8 @@ from sksketch.exceptions import SourceError
 from sksketch.streams.blocks import BLOCK_BYTES, ArraySource, Block, BlockSource, IterableSource
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import blamed, fingerprint
+from sksketch.streams.places.remote import File
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.remote import File
 from sksketch.streams.source import (
     Division,
     FilePart,

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sksketch.exceptions import SourceError
-from sksketch.streams.columns import Choice, Layout
-from sksketch.streams.files import fingerprint
+from sksketch.streams.columns import Choice, Field, Layout
+from sksketch.streams.files import blamed, fingerprint
 from sksketch.streams.formats.arrow import as_field, batch_rows
 from sksketch.streams.formats.vectors import with_vectors
-from sksketch.streams.partitions import Partitions
+from sksketch.streams.places.partitions import Partitions
+from sksketch.streams.places.remote import File
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.remote import File
 from sksketch.streams.source import Division, FilePart, RawBlock, digest
 
 if TYPE_CHECKING:
@@ -60,15 +60,14 @@ class BatchesReader:
         self._tables, self._kind, self.ahead = tables, kind, ahead
         self._partitions = partitions or Partitions([], choice)
         first = tables[0]
-        names = list(first.schema.names)
-        if len(set(names)) < len(names):
+        fields = _fields(first)
+        if len({field.name for field in fields}) < len(fields):
             raise SourceError(f"{first.where}: two columns have the same name; rename one")
-        fields = [as_field(field) for field in first.schema]
         fields = with_vectors(fields, first.schema, lambda names: _first_batch(first, names))
         fields += self._partitions.fields(fields)
         self._layout = Layout(fields, choice, first.where)
         self._names = [fields[i].name for i in self._layout.reads]
-        self._stored = [name for name in self._names if name not in self._partitions.names]
+        self._stored = self._partitions.to_read(self._names, [field.name for field in fields])
         self._numeric = {field.name: field.dtype is not None for field in fields}
         for table in tables[1:]:
             self._check(table)
@@ -80,7 +79,7 @@ class BatchesReader:
 
     def _check(self, table: Batches) -> None:
         first = self._tables[0].where
-        fields = {field.name: as_field(field) for field in table.schema}
+        fields = {field.name: field for field in _fields(table)}
         for name in self._stored:
             if name not in fields:
                 raise SourceError(
@@ -109,6 +108,11 @@ class BatchesReader:
                 if end > start_row:
                     skip = max(0, start_row - first)
                     yield from self._raw_blocks(table, first + skip, batch.slice(skip))
+            if table.n_rows is not None and end != table.n_rows:
+                raise SourceError(
+                    f"{end} rows were found where {table.n_rows} are declared; write it again",
+                    place=table.where,
+                )
             start_row = max(0, start_row - end)
         if start_row:
             raise SourceError(f"the source ended {start_row} rows before the row to resume from")
@@ -150,6 +154,11 @@ class BatchesReader:
         raw = next(self.read(0), None)
         parts = [] if raw is None else [part[:64] for part in raw[:2] if part is not None]
         return {**facts, "digest": digest(*parts)}
+
+
+def _fields(table: Batches) -> list[Field]:
+    with blamed(table.where, "the names of the columns are damaged", "write the file again"):
+        return [as_field(field) for field in table.schema]
 
 
 def _first_batch(table: Batches, names: list[str]) -> pa.RecordBatch | None:

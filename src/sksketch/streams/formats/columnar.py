@@ -11,8 +11,8 @@ from sksketch.streams.columns import Choice
 from sksketch.streams.files import blamed
 from sksketch.streams.formats.arrow import load_pyarrow
 from sksketch.streams.formats.batches import BatchesReader
-from sksketch.streams.partitions import Partitions
-from sksketch.streams.remote import File, RemoteFile
+from sksketch.streams.places.partitions import Partitions
+from sksketch.streams.places.remote import File, RemoteFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,6 +83,8 @@ class _IpcFile(_ArrowFile):
         self._sizes: dict[int, int] = {}
         with self._blamed(), self._open([]) as opened:
             self.schema, self.n_rows = opened.schema, opened.count_rows()
+            if not 0 <= self.n_rows < 2**48:
+                raise ValueError(f"{self.n_rows} rows are declared")
 
     def _open(self, names: list[str]) -> Any:
         ipc = load_pyarrow().ipc

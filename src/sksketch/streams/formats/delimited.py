@@ -22,9 +22,9 @@ from sksketch.streams.files import (
 )
 from sksketch.streams.formats.arrow import as_field, batch_rows, load_pyarrow
 from sksketch.streams.formats.dialect import SAMPLE_LINES, Dialect
-from sksketch.streams.partitions import Partitions
+from sksketch.streams.places.partitions import Partitions
+from sksketch.streams.places.remote import File
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.remote import File
 from sksketch.streams.source import Division, FilePart, Place, RawBlock, skip_rows
 
 # Bytes that are no UTF-8 are kept as they are, to be refused where they would be a name.
@@ -209,7 +209,10 @@ class CsvReader:
 
     def _stored(self) -> list[Field]:
         """Return the columns to read that are not those of folders."""
-        return [field for field in self._reads() if field.name not in self._partitions.names]
+        chosen = [field.name for field in self._reads()]
+        names = self._partitions.to_read(chosen, [field.name for field in self._fields])
+        known = {field.name: field for field in self._fields}
+        return [known[name] for name in names]
 
     def _rows(self, block: TextBlock) -> Iterator[tuple[int, list[str]]]:
         """Yield every row of a block with its last line, slowly; bytes that are no text stay."""

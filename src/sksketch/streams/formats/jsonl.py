@@ -11,6 +11,7 @@ from sksketch.streams.columns import Choice, Layout
 from sksketch.streams.files import (
     INPUT_IS_READ,
     TextBlock,
+    blamed,
     fingerprint,
     input_fingerprint,
     line_of_row,
@@ -19,9 +20,9 @@ from sksketch.streams.files import (
 )
 from sksketch.streams.formats.arrow import as_field, batch_rows, load_pyarrow
 from sksketch.streams.formats.vectors import with_vectors
-from sksketch.streams.partitions import Partitions
+from sksketch.streams.places.partitions import Partitions
+from sksketch.streams.places.remote import File
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.remote import File
 from sksketch.streams.source import Division, FilePart, RawBlock, skip_rows
 
 
@@ -51,7 +52,8 @@ class JsonLinesReader:
             )
         self._pending = block
         table = self._read_json(block, first, None)
-        fields = [as_field(field) for field in table.schema]
+        with blamed(name_of(first), "a name is not UTF-8", "repair the file"):
+            fields = [as_field(field) for field in table.schema]
         fields = with_vectors(fields, table.schema, table.select)
         fields += partitions.fields(fields)
         self._layout = Layout(fields, choice, name_of(first))
@@ -61,7 +63,7 @@ class JsonLinesReader:
             [
                 (field.name, pa.float64() if pa.types.is_integer(field.type) else field.type)
                 for field in table.schema
-                if field.name in self._names and field.name not in partitions.names
+                if field.name in partitions.to_read(self._names, table.schema.names)
             ]
         )
         self.n_features, self.n_targets = self._layout.n_features, self._layout.n_targets

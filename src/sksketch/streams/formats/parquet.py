@@ -12,9 +12,9 @@ from sksketch.streams.columns import TABLE_BYTES, XY, Choice, Field, Layout
 from sksketch.streams.files import fingerprint
 from sksketch.streams.formats.arrow import as_field, batch_rows, load_pyarrow
 from sksketch.streams.formats.vectors import with_vectors
-from sksketch.streams.partitions import Partitions
+from sksketch.streams.places.partitions import Partitions
+from sksketch.streams.places.remote import File, RemoteFile
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.remote import File, RemoteFile
 from sksketch.streams.source import Division, FilePart, Place, RawBlock, cut_block
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ParquetReader:
                 fields += partitions.fields(fields)
                 self._layout = Layout(fields, choice, str(file))
                 self._names = [fields[i].name for i in self._layout.reads]
-                self._stored = [name for name in self._names if name not in partitions.names]
+                self._stored = partitions.to_read(self._names, [field.name for field in fields])
                 self._wanted = frozenset(self._stored)
                 self._row_bytes = sum(_bytes_of(fields[i]) for i in self._layout.reads)
                 self._numeric = {f.name: f.dtype is not None for f in fields}

@@ -21,8 +21,8 @@ from sksketch.streams.files import (
     name_of,
     text_blocks,
 )
+from sksketch.streams.places.remote import File
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.remote import File
 from sksketch.streams.source import Division, FilePart, RawBlock, skip_rows
 
 COMPLAINTS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,10 @@ from sksketch.streams.formats.matrices.matrix import (
     MemoryRows,
     SparseRows,
 )
-from sksketch.streams.remote import File, RemoteFile
+from sksketch.streams.places.remote import File, RemoteFile
+
+if TYPE_CHECKING:
+    import h5py
 
 SPARSE_MEMBERS = ("data", "indices", "indptr")
 
@@ -85,7 +88,7 @@ def _rows_in(file: File, path: str) -> Iterator[Cuttable]:
         yield rows
 
 
-def _chosen(opened: Any, key: str | None, where: str) -> Any:
+def _chosen(opened: h5py.Group, key: str | None, where: str) -> Any:
     """Return the dataset or sparse group to read: the one asked for, X, or the only one."""
     if key is not None:
         if key not in opened:
@@ -104,7 +107,7 @@ def _chosen(opened: Any, key: str | None, where: str) -> Any:
     )
 
 
-def _matrices(group: Any, prefix: str = "") -> Iterator[str]:
+def _matrices(group: h5py.Group, prefix: str = "") -> Iterator[str]:
     """Yield the paths of all matrices in a group."""
     for name, node in group.items():
         if _is_sparse(node) or (hasattr(node, "dtype") and _is_dense(node)):
@@ -113,15 +116,15 @@ def _matrices(group: Any, prefix: str = "") -> Iterator[str]:
             yield from _matrices(node, f"{prefix}{name}/")
 
 
-def _is_dense(node: Any) -> bool:
+def _is_dense(node: h5py.Dataset | h5py.Group) -> bool:
     return len(node.shape) == 2 and node.dtype.kind in "biuf"
 
 
-def _is_sparse(node: Any) -> bool:
+def _is_sparse(node: h5py.Dataset | h5py.Group) -> bool:
     return not hasattr(node, "dtype") and all(name in node for name in SPARSE_MEMBERS)
 
 
-def rows_of(node: Any, where: str) -> Cuttable:
+def rows_of(node: h5py.Dataset | h5py.Group, where: str) -> Cuttable:
     """Return the rows of a dataset or sparse group; those of a CSC one are read into memory."""
     if hasattr(node, "dtype"):
         return DenseRows(node, where, int(node.chunks[0]) if node.chunks else 1)
@@ -143,7 +146,7 @@ def rows_of(node: Any, where: str) -> Cuttable:
     return MemoryRows(sp.csc_array((data, indices, indptr), shape=(n_rows, n_columns)))
 
 
-def _index(opened: Any, frame: str) -> list[str] | None:
+def _index(opened: h5py.Group, frame: str) -> list[str] | None:
     """Return the index of an annotation frame, if there is one."""
     if frame not in opened or hasattr(opened[frame], "dtype"):
         return None
@@ -151,15 +154,15 @@ def _index(opened: Any, frame: str) -> list[str] | None:
     return [_text(name) for name in opened[frame][index][:]] if index in opened[frame] else None
 
 
-def _annotation(opened: Any, name: str, where: str) -> Array:
+def _annotation(opened: h5py.Group, name: str, where: str) -> Array:
     """Return a column of obs: numbers, or the names of categories with None for the missing."""
     path = f"obs/{name}"
-    if path not in opened:
-        if name in opened and hasattr(opened[name], "dtype") and len(opened[name].shape) == 1:
-            return np.asarray(opened[name][:])
-        raise SourceError(f"{where} has no target {name!r}; give an annotation in obs")
-    node = opened[path]
     with blamed(where, f"the annotation {name!r} is damaged", "write or fetch the file again"):
+        if path not in opened:
+            if name in opened and hasattr(opened[name], "dtype") and len(opened[name].shape) == 1:
+                return np.asarray(opened[name][:])
+            raise SourceError(f"{where} has no target {name!r}; give an annotation in obs")
+        node = opened[path]
         if not hasattr(node, "dtype"):
             categories = [_text(value) for value in node["categories"][:]]
             codes = node["codes"][:].tolist()

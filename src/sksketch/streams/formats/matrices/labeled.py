@@ -16,7 +16,7 @@ from sksketch.streams.blocks import BLOCK_BYTES
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import blamed
 from sksketch.streams.formats.matrices.matrix import Cuttable, MatrixReader
-from sksketch.streams.remote import File, RemoteFile
+from sksketch.streams.places.remote import File, RemoteFile
 
 
 def load_xarray() -> Any:

@@ -16,8 +16,8 @@ from sksketch.streams.blocks import BLOCK_BYTES
 from sksketch.streams.columns import Choice
 from sksketch.streams.files import blamed, fingerprint
 from sksketch.streams.formats.arrays import Selection
+from sksketch.streams.places.remote import File
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.remote import File
 from sksketch.streams.source import Division, FilePart, RawBlock, digest
 
 

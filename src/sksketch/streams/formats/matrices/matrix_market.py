@@ -14,8 +14,8 @@ from sksketch.streams.columns import Choice
 from sksketch.streams.files import TextBlock, fingerprint, text_blocks
 from sksketch.streams.formats.arrays import ArrayReader, Selection
 from sksketch.streams.formats.arrow import load_pyarrow
+from sksketch.streams.places.remote import File
 from sksketch.streams.prefetch import BLOCKS_AHEAD
-from sksketch.streams.remote import File
 from sksketch.streams.source import Division, FilePart, RawBlock, skip_rows
 
 # Rows of a block at most: those without entries take memory as well.

@@ -13,7 +13,11 @@ from sksketch.streams.formats.arrow import load_pyarrow
 from sksketch.streams.formats.batches import Batches, BatchesReader
 
 if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
     import pyarrow as pa
+    import pyarrow.dataset as pds
+    import pyarrow.parquet as pq
 
 # Rows that a query is asked for at a time; blocks are cut from them.
 QUERY_ROWS = 2**16
@@ -74,7 +78,7 @@ class _Lazy(_Query):
 
     where = "the LazyFrame"
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: pl.LazyFrame) -> None:
         load_pyarrow()
         self._frame = frame
         self.errors = (sys.modules["polars"].exceptions.PolarsError,)
@@ -91,7 +95,7 @@ class _Relation(_Query):
 
     where = "the relation"
 
-    def __init__(self, relation: Any) -> None:
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         load_pyarrow()
         self._relation = relation
         self.errors = (sys.modules["duckdb"].Error,)
@@ -107,7 +111,7 @@ class _Dataset(_Query):
 
     where = "the dataset"
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: pds.Dataset) -> None:
         self._dataset, self.schema = dataset, dataset.schema
         if getattr(getattr(dataset, "format", None), "default_extname", "") == "parquet":
             # From the ends of the files, which have it.
@@ -123,7 +127,7 @@ class _Scanned(_Query):
 
     where = "the scanner"
 
-    def __init__(self, scanner: Any) -> None:
+    def __init__(self, scanner: pds.Scanner) -> None:
         self._scanner, self.schema = scanner, scanner.projected_schema
 
     def _run(self, names: list[str]) -> Iterator[pa.RecordBatch]:
@@ -142,7 +146,7 @@ class _OpenParquet(_Query):
 
     where = "the Parquet file"
 
-    def __init__(self, opened: Any) -> None:
+    def __init__(self, opened: pq.ParquetFile) -> None:
         self._opened, self.schema = opened, opened.schema_arrow
         self.n_rows = opened.metadata.num_rows
 

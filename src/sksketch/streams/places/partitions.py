@@ -12,7 +12,7 @@ import numpy as np
 
 from sksketch.streams.columns import Choice, Field
 from sksketch.streams.formats.arrow import load_pyarrow
-from sksketch.streams.remote import File
+from sksketch.streams.places.remote import File
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
@@ -53,6 +53,10 @@ class Partitions:
         known = {field.name for field in stored}
         self.names = [name for name in self._found if name not in known]
         return [self._field(name) for name in self.names]
+
+    def to_read(self, chosen: Sequence[str], stored: Sequence[str]) -> list[str]:
+        """Return those of the chosen columns that files store; one at least, to count the rows."""
+        return [name for name in chosen if name not in self.names] or list(stored[:1])
 
     def _field(self, name: str) -> Field:
         if self._are_whole(name):

@@ -1,0 +1,1 @@
+"""Places of files: behind a URL, compressed, in folders that are columns."""
