@@ -122,3 +122,32 @@ def test_a_reduction_that_has_not_seen_the_class_weights_is_refused(rows):
     reduction = sksketch.fit_stream(model.new_reduction(), source, progress=False)
     with pytest.raises(ValueError, match="learned without class_weight"):
         model.fit_rows(source, reduction=reduction)
+
+
+@pytest.mark.parametrize(
+    ("more", "n_reads"),
+    [
+        ([], 3),
+        (["--target", "y", "--task", "regress"], 3),
+        (["--target", "y", "--task", "regress", "--standardize"], 4),
+        (["--target", "y", "--task", "regress", "--method", "nordr"], 4),
+    ],
+)
+def test_rows_are_read_few_times(tmp_path, monkeypatch, more, n_reads):
+    from sksketch.streams.source import RowSource
+
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.standard_normal((500, 6)), rng.standard_normal(500)])
+    np.savetxt(
+        tmp_path / "t.csv", table, delimiter=",", header="a,b,c,d,e,f,y", comments="", fmt="%.8g"
+    )
+    read, plain = [], RowSource.blocks
+
+    def counted(self, start_row=0):
+        read.append(start_row)
+        return plain(self, start_row)
+
+    monkeypatch.setattr(RowSource, "blocks", counted)
+    files = [str(tmp_path / "t.csv"), "-o", str(tmp_path / "m.sks")]
+    assert main(["reduce", *files, "-k", "4", *more, "-q"]) == 0
+    assert len(read) == n_reads

@@ -214,7 +214,8 @@ def test_degenerate_rows():
     assert constant.explained_variance_.max() <= 1e-20
     assert np.isfinite(constant.transform(np.ones((1, 4)))).all()
     assert np.isfinite(constant.explained_variance_ratio_).all()
-    narrow = StreamingPCA(5).fit(X[:, :1])
+    with pytest.warns(UserWarning, match="n_components=5 is more than the 1 columns"):
+        narrow = StreamingPCA(5).fit(X[:, :1])
     assert narrow.n_components_ == 1
     whitened = StreamingPCA(2, whiten=True).fit(np.full((10, 4), 3.0))
     assert np.isfinite(whitened.transform(np.ones((1, 4)))).all()

@@ -13,6 +13,7 @@ from sksketch.arrays.sparse import csr, is_sparse
 def in_units(rows: Matrix, units: Array) -> Any:
     """Return rows, wherever they are, with columns divided by ``units``, in their precision.
 
+    >>> import numpy as np
     >>> in_units(np.array([[2.0, 3.0]], dtype=np.float32), np.array([2.0, 1.0]))
     array([[1., 3.]], dtype=float32)
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from sksketch.models.constraints import (
 from sksketch.models.parameters import seed_of
 from sksketch.models.scikit_learn import Callbacks
 from sksketch.reduction.random_reduction import RandomReduction
+from sksketch.reduction.reading import labels_and_coordinates, measured
 from sksketch.reduction.reduced_problem import METHODS, SUBSPACE, ReducedModel, ReducedProblem
 from sksketch.reduction.reduction_base import REDUCTION_CONSTRAINTS
 from sksketch.reduction.residual import (
@@ -41,8 +43,7 @@ from sksketch.reduction.residual import (
 from sksketch.reduction.subspace_reduction import SubspaceReduction
 from sksketch.sketches.column_moments import ColumnMoments
 from sksketch.state.persistence import State
-from sksketch.streams import RowSource, open_rows, reblock
-from sksketch.streams.blocks import unweighted
+from sksketch.streams import RowSource, open_rows
 from sksketch.streams.source_in_units import SourceInUnits
 
 # Energies are differences of sums, so they are certain only to this part of the whole.
@@ -50,9 +51,6 @@ ROUNDING = 1e-13
 
 _NUMBERS = ("duality_gap_", "objective_gap_bound_", "lemma2_bound_", "n_iter_")
 _ARRAYS = ("coef_", "intercept_", "reduced_coef_", "dual_coef_", "scale_", "baseline_")
-
-# Rows at a time whose units are found, whatever blocks they come in.
-TILE_ROWS = 512
 
 
 PENALTIES = several("positive numbers", number(0.0, bounds="()"))
@@ -182,12 +180,16 @@ class ReducedEstimator(Estimator):
             raise ValueError("dsrr has no softmax; take loss='logistic', or method='rpdr'")
 
     def fit_rows(
-        self, source: object, *, reduction: SubspaceReduction | RandomReduction | None = None
+        self,
+        source: object,
+        *,
+        reduction: SubspaceReduction | RandomReduction | None = None,
+        watch: Callable[[int], None] | None = None,
     ) -> Self:
         """Learn from rows that do not fit in memory, of which only coordinates are kept.
 
-        The rows are read once for the labels, once for the subspace and for each power pass,
-        once for the coordinates, and a few times for the certificates.
+        With a reduction that is fitted already the rows are read once for labels and coordinates
+        and once for the bound on the gap; methods by dual variables need one look more.
 
         Parameters
         ----------
@@ -197,6 +199,8 @@ class ReducedEstimator(Estimator):
             What `new_reduction` gave, fitted to these rows already: by `fit_stream`, which can
             resume after an interruption. Not with ``class_weight``, which it has not seen. With
             ``standardize`` it is of the rows that `in_units` gives, and so is ``source``.
+        watch : callable, default=None
+            Gets the number of rows of every block that is read.
 
         Returns
         -------
@@ -205,18 +209,18 @@ class ReducedEstimator(Estimator):
         """
         self._check_params()
         opened = self.in_units(source)
-        blocks_read = unweighted(opened.blocks(), type(self).__name__ + ".fit_rows")
-        labels = np.concatenate([np.ravel(np.asarray(block.y)) for block in blocks_read])
+        linear = None if reduction is None else reduction._map()
+        labels, coordinates = labels_and_coordinates(opened, linear, watch)
         targets, loss = self._targets(labels)
         weights = np.ones(len(labels)) * self._class_weights(labels)
-        blocks = from_source(opened, weights)
+        blocks = from_source(opened, weights, watch)
         if reduction is None:
             reduction = self.new_reduction()._fit_blocks(blocks)
         elif (weights != 1.0).any():
             raise ValueError("the reduction was learned without class_weight; drop one of them")
-        elif isinstance(reduction, SubspaceReduction):
-            reduction.certify(opened)
-        problem = self._problem(reduction, blocks, targets, loss, weights, len(labels))
+        problem = self._problem(
+            reduction, (blocks, coordinates), targets, loss, weights, len(labels)
+        )
         model = self._solve(problem, float(self.alpha))
         self._take_columns(opened.n_features, opened.feature_names)
         self.reduction_ = reduction
@@ -225,13 +229,15 @@ class ReducedEstimator(Estimator):
         self._take_over(model, scale, problem)
         return self
 
-    def in_units(self, source: object) -> RowSource:
+    def in_units(self, source: object, watch: Callable[[int], None] | None = None) -> RowSource:
         """Return rows with columns in standard units, after one look at them, if that is asked for.
 
         Parameters
         ----------
         source : RowSource or anything that `open_rows` takes
             Rows and targets.
+        watch : callable, default=None
+            Gets the number of rows of every block that is read.
 
         Returns
         -------
@@ -241,10 +247,7 @@ class ReducedEstimator(Estimator):
         opened = source if isinstance(source, RowSource) else open_rows(source)
         if not self.standardize or isinstance(opened, SourceInUnits):
             return opened
-        columns = ColumnMoments.empty(opened.n_features)
-        for block in reblock(opened.blocks(), TILE_ROWS):
-            columns = columns.updated(as_rows(block.X))
-        return SourceInUnits(opened, columns.scale())
+        return measured(opened, watch)
 
     def _reduced(
         self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None
@@ -273,20 +276,22 @@ class ReducedEstimator(Estimator):
             scale = ColumnMoments.empty(rows.shape[1]).updated(as_rows(rows), counts).scale()
             blocks = blocks_in_units(blocks, scale)
         reduction._fit_blocks(blocks)
-        problem = self._problem(reduction, blocks, targets, loss, weights, float(counts.sum()))
+        n_counted = float(counts.sum())
+        problem = self._problem(reduction, (blocks, None), targets, loss, weights, n_counted)
         return reduction, problem, scale
 
     def _problem(
         self,
         reduction: SubspaceReduction | RandomReduction,
-        blocks: Blocks,
+        rows: tuple[Blocks, Array | None],
         targets: Array,
         loss: str,
         weights: Array,
         n_counted: float,
     ) -> ReducedProblem:
-        linear = reduction._map()
-        coordinates = projected(blocks, linear, int(self.fit_intercept))
+        """Return the problem on the coordinates of rows, where those are known already."""
+        linear, (blocks, known) = reduction._map(), rows
+        coordinates = projected(blocks, linear, int(self.fit_intercept), known)
         left_out = np.inf
         if self.method == "nor":
             total = reduction.sketch_.squared_norm

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from sksketch.arrays.column_units import in_units
 from sksketch.arrays.krylov import top_eigenvalue
 from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import eigen_error, gamma
-from sksketch.arrays.rows import laid_out
+from sksketch.arrays.rows import laid_out, squared_row_norms
 from sksketch.reduction.subspace import LinearMap
 from sksketch.streams import RowSource
 from sksketch.streams.blocks import unweighted
@@ -34,8 +34,44 @@ TILE_BYTES = 1 << 24
 Blocks = Callable[[], Iterable[tuple[Any, Array]]]
 
 
+class Looked(NamedTuple):
+    """The number of rows, the sum of their squared entries, and a text that depends on them."""
+
+    n_rows: int
+    squared_norm: float
+    digest: str
+
+
+def look(blocks: Blocks) -> Looked:
+    """Return what a first look at rows tells, each counted with its weight.
+
+    The text depends on every entry of the rows and on the weights, not on the cuts. It is made of
+    the images of each row along some random directions, which cost less than the entries
+    themselves would. Along a single one a row can be made to have any image.
+
+    >>> whole, zeros = np.eye(2), np.zeros((2, 2))
+    >>> halves = lambda: [(whole[:1], np.ones(1)), (whole[1:], np.ones(1))]
+    >>> look(halves) == look(lambda: [(whole, np.ones(2))])
+    True
+    >>> look(halves).digest == look(lambda: [(zeros, np.ones(2))]).digest
+    False
+    """
+    found, directions = hashlib.blake2b(digest_size=16), np.zeros((0, 0))
+    n_rows, total = 0, 0.0
+    for rows, weights in blocks():
+        if directions.shape[1] != rows.shape[1]:
+            directions = stream(0, "digest").standard_normal((DIGEST, rows.shape[1]))
+        # Dense rows one at a time, so that no bit depends on how they were cut.
+        sparse = sp.issparse(rows)
+        images = rows @ directions.T if sparse else np.vecdot(rows[:, None], directions)
+        found.update(np.column_stack([weights, images]).tobytes())
+        n_rows += len(weights)
+        total += float(weights @ squared_row_norms(rows, rows.dtype))
+    return Looked(n_rows, total, found.hexdigest())
+
+
 def spectral_error(
-    blocks: Blocks, basis: LinearMap, squared_norm: float, seed: int
+    blocks: Blocks, basis: LinearMap, looked: Looked, seed: int, n_looks: int | None = None
 ) -> tuple[float, float]:
     """Bound the largest eigenvalue of X'X outside of the basis from both sides.
 
@@ -45,10 +81,12 @@ def spectral_error(
         Gives the rows, each counted with its weight.
     basis : LinearMap
         With orthonormal columns U.
-    squared_norm : float
-        Sum of the squared entries of the weighted rows.
+    looked : Looked
+        What `look` says of the rows, or whoever has seen them.
     seed : int
         Chooses the probes, together with the rows: whoever makes rows for probes changes them.
+    n_looks : int, default=None
+        Times that the rows may be read; by default as often as bounds become tight.
 
     Returns
     -------
@@ -65,10 +103,10 @@ def spectral_error(
 
         sqrt(s) - a  <=  sqrt(t)  <=  sqrt(s + 2 a^2) + a
     """
+    n_rows, squared_norm, _ = looked
     if squared_norm == 0.0:
         return 0.0, 0.0
     n_features = basis.n_features
-    n_rows = sum(len(weights) for _, weights in blocks())
     n_probes = int(np.clip(PROBE_BYTES // (8 * n_features), 2, N_PROBES))
 
     def by_columns(W: Array) -> Array:
@@ -88,10 +126,12 @@ def spectral_error(
 
     # X'X and X X' have the same eigenvalues; take the smaller, in units in which squares of them
     # neither overflow nor vanish.
-    apply, width = (by_rows, n_rows) if n_rows < n_features else (by_columns, n_features)
-    purpose = f"residual {digest(blocks)}"
+    # A product by rows takes two looks at them.
+    few = n_rows < n_features and n_looks is None
+    apply, width = (by_rows, n_rows) if few else (by_columns, n_features)
+    purpose = f"residual {looked.digest}"
     probes = stream(seed, purpose).standard_normal((min(n_probes, width), width))
-    top = top_eigenvalue(apply, probes, FAILURE_PROBABILITY, DEPTH)
+    top = top_eigenvalue(apply, probes, FAILURE_PROBABILITY, n_looks or DEPTH)
     g = gamma(n_rows + n_features + basis.n_components + 16)
     a = g * (1.0 + 2.0 * basis.size)
     # The small problem of Lanczos has roundings of its own, relative to what it finds.
@@ -101,30 +141,6 @@ def spectral_error(
     lower = min(max(math.sqrt(top.estimate * (1.0 - small)) - a, 0.0) ** 2, upper)
     # Ritz values leave out directions of the Krylov space below 1e-10 of it, which costs as much.
     return lower * (1.0 - 1e-8) * squared_norm, upper * (1.0 + 1e-12) * squared_norm
-
-
-def digest(blocks: Blocks) -> str:
-    """Return a text that depends on every entry of the rows and on the weights, not on the cuts.
-
-    It is made of the images of each row along some random directions, which cost less than the
-    entries themselves would. Along a single one a row can be made to have any image.
-
-    >>> whole, zeros = np.eye(2), np.zeros((2, 2))
-    >>> halves = lambda: [(whole[:1], np.ones(1)), (whole[1:], np.ones(1))]
-    >>> digest(halves) == digest(lambda: [(whole, np.ones(2))])
-    True
-    >>> digest(halves) == digest(lambda: [(zeros, np.ones(2))])
-    False
-    """
-    found, directions = hashlib.blake2b(digest_size=16), np.zeros((0, 0))
-    for rows, weights in blocks():
-        if directions.shape[1] != rows.shape[1]:
-            directions = stream(0, "digest").standard_normal((DIGEST, rows.shape[1]))
-        # Dense rows one at a time, so that no bit depends on how they were cut.
-        sparse = sp.issparse(rows)
-        images = rows @ directions.T if sparse else np.vecdot(rows[:, None], directions)
-        found.update(np.column_stack([weights, images]).tobytes())
-    return found.hexdigest()
 
 
 def _outside(basis: LinearMap, columns: Array) -> Array:
@@ -148,24 +164,40 @@ def combination(blocks: Blocks, coefficients: Array) -> Array:
     return total
 
 
-def projected(blocks: Blocks, basis: LinearMap, n_extra: int = 0) -> Array:
-    """Return the coordinates of all rows in float64, with ``n_extra`` columns of ones."""
-    parts = [basis.project(rows) for rows, _ in blocks()]
+def projected(
+    blocks: Blocks, basis: LinearMap, n_extra: int = 0, known: Array | None = None
+) -> Array:
+    """Return the coordinates of all rows in float64, with ``n_extra`` columns of ones.
+
+    Those that are ``known`` need not be found again.
+    """
+    parts = [known] if known is not None else [basis.project(rows) for rows, _ in blocks()]
     if n_extra:
         parts = [np.column_stack([part, np.ones((len(part), n_extra))]) for part in parts]
     whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
     return np.ascontiguousarray(whole, dtype=np.float64)
 
 
-def from_source(source: RowSource, weights: Array | None = None) -> Blocks:
-    """Return rows that are read again at each call, all of weight one unless given."""
+def kept(rows: Any) -> Any:
+    """Return rows of a block in float64, laid out, or sparse."""
+    return sp.csr_array(rows) if sp.issparse(rows) else rows.astype(np.float64, order="C")
+
+
+def from_source(
+    source: RowSource, weights: Array | None = None, watch: Callable[[int], None] | None = None
+) -> Blocks:
+    """Return rows that are read again at each call, all of weight one unless given.
+
+    ``watch`` gets the number of rows of every block.
+    """
 
     def blocks() -> Iterator[tuple[Any, Array]]:
         start = 0
         for rows, _ in unweighted(source.blocks(), "a reduction"):
             stop = start + rows.shape[0]
-            kept = sp.csr_array(rows) if sp.issparse(rows) else rows.astype(np.float64, order="C")
-            yield kept, np.ones(stop - start) if weights is None else weights[start:stop]
+            yield kept(rows), np.ones(stop - start) if weights is None else weights[start:stop]
+            if watch is not None:
+                watch(stop - start)
             start = stop
 
     return blocks

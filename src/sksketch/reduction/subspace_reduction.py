@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -24,8 +26,10 @@ from sksketch.reduction.reduction_base import REDUCTION_CONSTRAINTS, check_size
 from sksketch.reduction.residual import (
     FAILURE_PROBABILITY,
     Blocks,
+    Looked,
     from_source,
     in_memory,
+    look,
     spectral_error,
 )
 from sksketch.reduction.subspace import LinearMap, basis_of
@@ -237,7 +241,14 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         if self._n_passes_done < number:
             self.next_pass()
 
-    def certify(self, X: RowsLike | RowSource, sample_weight: RowsLike | None = None) -> Self:
+    def certify(
+        self,
+        X: RowsLike | RowSource,
+        sample_weight: RowsLike | None = None,
+        *,
+        n_looks: int | None = None,
+        watch: Callable[[int], None] | None = None,
+    ) -> Self:
         """Find the bounds of `spectral_error_`, in a few looks at all rows.
 
         Parameters
@@ -246,6 +257,11 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
             The rows that the subspace was learned from, or others to hold it against.
         sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
+        n_looks : int, default=None
+            Times that a source is read, which then has the rows that the subspace was learned
+            from. Two make the upper bound twice or three times as large as it would be.
+        watch : callable, default=None
+            Gets the number of rows of every block that is read from a source.
 
         Returns
         -------
@@ -253,14 +269,23 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
             This estimator.
         """
         if isinstance(X, RowSource):
-            return self._certify(from_source(X, as_weights(sample_weight, X.n_rows or 0)))
+            blocks = from_source(X, as_weights(sample_weight, X.n_rows or 0), watch)
+            return self._certify(blocks, n_looks)
         rows = self._rows(X)
         return self._certify(in_memory(rows, _weights(sample_weight, rows.shape[0])))
 
-    def _certify(self, blocks: Blocks) -> Self:
-        total = sum(float(c @ squared_row_norms(rows, rows.dtype)) for rows, c in blocks())
-        seed = int(self.sketch_.seed)  # type: ignore[attr-defined]
-        self._bounds = spectral_error(blocks, self._map(), total, seed)
+    def _certify(self, blocks: Blocks, n_looks: int | None = None) -> Self:
+        sketch = self.sketch_
+        assert isinstance(sketch, LinearSketch)
+        if n_looks is None:
+            looked = look(blocks)
+        else:
+            # Sums of all rows depend on every entry of them as well.
+            found = hashlib.blake2b(digest_size=16)
+            for _, array in sorted(sketch.state().arrays.items()):
+                found.update(array.tobytes())
+            looked = Looked(sketch.n_rows_seen, sketch.squared_norm, found.hexdigest())
+        self._bounds = spectral_error(blocks, self._map(), looked, int(sketch.seed), n_looks)
         return self
 
     @property

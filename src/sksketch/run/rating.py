@@ -41,7 +41,7 @@ def rate(model: Any, rows: RowSource, progress: Progress | None = None) -> dict[
     >>> quality["rows"], round(quality["r2"], 3)
     (2, 1.0)
     """
-    classifies = is_classifier(model)
+    classifies = hasattr(model, "classes_")
     rating: Any = LabelRating(model.baseline_) if classifies else RegressionRating(model.baseline_)
     n_done = 0
     for block in rows.blocks():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
@@ -13,7 +15,7 @@ from sksketch.cli.kept_apart import score, shares
 from sksketch.cli.options import Holdout, Rows, Run, Spread, Standardize, Target
 from sksketch.cli.running import finish, keep_sources, learn, open_source, require_target, stream
 from sksketch.cli.saving import STDOUT, of_source, write
-from sksketch.cli.show import print_model, say, warnings_in_one_line
+from sksketch.cli.show import print_model, progress_bar, say, warnings_in_one_line
 from sksketch.reduction import (
     RandomReduction,
     ReducedClassifier,
@@ -21,10 +23,14 @@ from sksketch.reduction import (
     SubspaceReduction,
 )
 from sksketch.reduction.dual_losses import CLASSIFICATION, REGRESSION
-from sksketch.reduction.reduced_problem import METHODS, SUBSPACE
+from sksketch.reduction.reduced_problem import METHODS, RECOVERED, SUBSPACE
 from sksketch.state.disk import is_same
+from sksketch.streams import RowSource
 from sksketch.streams.files import STDIN
 from sksketch.streams.source_in_units import SourceInUnits
+
+# Looks at the rows for the bounds of a subspace.
+CERTIFYING = 2
 
 
 class Operator(StrEnum):
@@ -126,16 +132,19 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
             if isinstance(model, SubspaceReduction):
                 learn(model, source, rows, target, run, spread)
                 if STDIN not in rows.sources:
-                    model.certify(source)
+                    with _watching(run, source, CERTIFYING) as watch:
+                        model.certify(source, n_looks=CERTIFYING, watch=watch)
             else:
                 stream(model, source, run)
         else:
             model = _learner(reducing)
             reduction = model.new_reduction()
             learned, held = shares(source, reducing.holdout)
-            in_units = model.in_units(learned)
+            with _watching(run, learned, 1 if reducing.standardize else 0) as watch:
+                in_units = model.in_units(learned, watch)
             stream(reduction, in_units, run)
-            model.fit_rows(in_units, reduction=reduction)
+            with _watching(run, in_units, 3 if reducing.method in RECOVERED else 2) as watch:
+                model.fit_rows(in_units, reduction=reduction, watch=watch)
             score(model, held, run)
             rows_read = SourceInUnits(source, model.scale_)
     write(of_source(model, source), run.output)
@@ -147,6 +156,22 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
         say(run, "saved to stdout")
     elif run.as_json or not run.quiet:
         print_model(of_source(model, source), run.output, run.as_json)
+
+
+@contextmanager
+def _watching(run: Run, source: RowSource, n_looks: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar over several looks at the rows; yield what takes the rows of each block."""
+    n_done, n_rows = 0, source.n_rows
+    total = None if n_rows is None else n_rows * n_looks
+    with progress_bar(shown=not run.quiet and n_looks > 0) as bar:
+        bar(0, total)
+
+        def watch(n: int) -> None:
+            nonlocal n_done
+            n_done += n
+            bar(n_done, total)
+
+        yield watch
 
 
 def _reduction(reducing: Reducing) -> Any:
