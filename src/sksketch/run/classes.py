@@ -33,8 +33,8 @@ def find_classes(rows: RowSource) -> Array:
         found.update(np.unique(targets).tolist())
         if len(found) > MOST_CLASSES:
             raise ValueError(
-                f"there are more than {MOST_CLASSES:,} different labels; numbers are predicted by a "
-                "regression"
+                f"there are more than {MOST_CLASSES:,} different labels; numbers are predicted by "
+                "a regression"
             )
     labels = np.array(sorted(found))
     return labels if labels.dtype.kind != "U" else labels.astype(object)

@@ -20,6 +20,7 @@ from sksketch.run.shards import (
     check_fan_in,
     fit_parts,
     groups,
+    kind_of,
     learn_shard,
     merge_shards,
     partition_error,
@@ -117,7 +118,7 @@ def fit_dask(
         def learn(template: object) -> Shard:
             sent = run.send(template)
             leaves = [(learn_partition, sent, *blocks) for blocks in parts.blocks]
-            return run.merged(type(estimator), leaves)
+            return run.merged(kind_of(template), leaves)
 
         fit_parts(estimator, len(parts.blocks), learn, lambda n: first_rows(parts, n, run.computed))
     return estimator
@@ -184,7 +185,7 @@ def fit_dask_parts(
 
         def learn(template: object) -> Shard:
             sent = run.send(template)
-            return run.merged(type(estimator), [(learn_part, sent, part) for part in parts])
+            return run.merged(kind_of(template), [(learn_part, sent, part) for part in parts])
 
         fit_parts(estimator, len(parts), learn, lambda n: workers.first_rows(parts, n))
     name_features(estimator, source)

@@ -9,7 +9,6 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.models.quality import LabelRating, RegressionRating
-from sksketch.models.scikit_learn import is_classifier
 from sksketch.run.progress import Progress
 from sksketch.streams import RowSource
 

@@ -13,6 +13,7 @@ from sksketch.exceptions import ExplainedError, NotMergeableError, PartitionErro
 from sksketch.models.base import put
 from sksketch.models.checks import check_ageless
 from sksketch.models.protocols import Piloted, SeveralPasses, Shardable
+from sksketch.models.steps import Chain, Fixed, Learning, as_step
 from sksketch.sketches import Sketch
 from sksketch.state.persistence import State
 from sksketch.streams.blocks import refuse_weights
@@ -39,8 +40,23 @@ class Shard(NamedTuple):
     state: State | None
 
 
+class Behind(NamedTuple):
+    """What every part starts from, behind steps that map its rows."""
+
+    steps: Chain
+    template: Any
+
+
+def kind_of(template: Any) -> type:
+    """Return the class of what is learned and merged."""
+    return type(template.template if isinstance(template, Behind) else template)
+
+
 def shard_template(estimator: object) -> Any:
     """Return what every part starts from; refuse what cannot be merged, before any work."""
+    if hasattr(estimator, "steps"):
+        templates = [shard_template(part) for part in _learners(estimator)]
+        return templates[-1]
     if isinstance(estimator, Sketch):
         if estimator.n_features is not None:
             raise ValueError(f"{estimator!r} has rows already; pass its fresh() and merge the two")
@@ -58,11 +74,15 @@ def learn_shard(template: Any, blocks: Iterable[Rows], index: int, n_shards: int
 
     Errors, also those of reading the blocks, come as `PartitionError` with its number.
     """
-    n_rows, model = 0, None
+    n_rows, model, steps = 0, None, None
+    if isinstance(template, Behind):
+        steps, template = template
     with _named(index, n_shards), one_blas_thread():
         for rows in blocks:
             if not rows.X.shape[0]:
                 continue
+            if steps is not None:
+                rows = rows._replace(X=steps.transform(rows.X))
             if model is None:
                 model = template.for_shard(index, n_shards)
             _learn(model, rows)
@@ -183,20 +203,59 @@ def fit_parts(
     learn: Callable[[Any], Shard],
     head: Callable[[int], Any],
 ) -> None:
-    """Fit an estimator or sketch in place by a scheduler's two services.
+    """Fit an estimator, sketch or pipeline in place by a scheduler's two services.
 
     ``learn(template)`` gives the merged shard of all parts, once for each pass, and ``head(n)``
-    the first ``n`` rows, for estimators that need to see some.
+    the first ``n`` rows, for estimators that need to see some. The steps of a pipeline that learn
+    do so one after the other, each with passes of its own.
     """
+    if hasattr(estimator, "steps"):
+        before = Chain([])
+        for name, part in estimator.steps:
+            if part is estimator.steps[-1][1] or isinstance(as_step(name, part), Learning):
+                _fit_behind(before, part, n_parts, learn, head)
+            before = Chain([*before.steps, Fixed(part if hasattr(part, "transform") else None)])
+        return
+    _fit_behind(Chain([]), estimator, n_parts, learn, head)
+
+
+def _learners(pipeline: Any) -> list[Any]:
+    """Return the steps of a pipeline that learn, the last of which does in any case."""
+    *before, (_, model) = pipeline.steps
+    steps = [as_step(*pair) for pair in before]
+    for step in steps:
+        if not isinstance(step, Fixed | Learning):
+            raise NotMergeableError(
+                f"{type(step.estimator).__name__} cannot learn parts of the rows apart; use "
+                "fit_stream, or a TableEncoder, whose parts merge"
+            )
+    return [*(step.estimator for step in steps if isinstance(step, Learning)), model]
+
+
+def n_passes_of(estimator: Any) -> int:
+    """Return how often all rows are read."""
+    if hasattr(estimator, "steps"):
+        return sum(getattr(part, "n_passes", 1) for part in _learners(estimator))
+    return int(getattr(estimator, "n_passes", 1))
+
+
+def _fit_behind(
+    steps: Chain,
+    estimator: Any,
+    n_parts: int,
+    learn: Callable[[Any], Shard],
+    head: Callable[[int], Any],
+) -> None:
+    """Fit an estimator or sketch to what steps make of the rows."""
     template = shard_template(estimator)
     if isinstance(template, Piloted) and template.pilot_rows:
-        template.take_pilot(head(template.pilot_rows))
+        template.take_pilot(steps.transform(head(template.pilot_rows)))
     n_passes = template.n_passes if isinstance(template, SeveralPasses) else 1
     fitted = template
     for number in range(n_passes):
         if number:
             fitted.end_pass(number)
-        shard = learn(fitted)
+        shard = learn(Behind(steps, fitted) if steps.steps else fitted)
         if (shard.first, shard.stop) != (0, n_parts):
             raise RuntimeError(
                 f"partitions {shard.first} to {shard.stop - 1} came back of {n_parts}; run it again"

@@ -17,6 +17,7 @@ from sksketch.run.shards import (
     Shard,
     check_fan_in,
     fit_parts,
+    kind_of,
     learn_shard,
     merge_shards,
     merge_tree,
@@ -108,7 +109,7 @@ def fit_spark(
     def learn(template: object) -> Shard:
         task = partial(_learn_partition, template, columns, n_parts)
         shards = chosen.mapInArrow(task, SHARD_SCHEMA)
-        kind, width, size = type(estimator), n_parts, fan_in
+        kind, width, size = kind_of(template), n_parts, fan_in
         while width > fan_in:
             shards = _merged(shards, kind, size)
             width, size = -(-width // fan_in), size * fan_in

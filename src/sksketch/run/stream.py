@@ -167,7 +167,8 @@ def name_features(model: Any, rows: RowSource) -> None:
 
     Only now: the blocks are bare arrays, and scikit-learn would miss their names.
     """
-    if rows.feature_names is not None and not isinstance(model, Sketch):
+    named = isinstance(model, Sketch) or hasattr(model, "steps") or hasattr(model, "takes_tables")
+    if rows.feature_names is not None and not named:
         model.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
 
 

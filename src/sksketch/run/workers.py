@@ -19,6 +19,7 @@ from sksketch.run.shards import (
     Shard,
     check_fan_in,
     fit_parts,
+    kind_of,
     learn_shard,
     merge_shards,
     shard_template,
@@ -116,7 +117,7 @@ def _learn_all(
     fan_in: int,
     learned: Callable[[Shard], None],
 ) -> Shard:
-    kind, n_parts = type(template), len(parts)
+    kind, n_parts = kind_of(template), len(parts)
     tree = MergeTree(n_parts, fan_in)
     whole: list[Shard] = []
 
