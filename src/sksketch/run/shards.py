@@ -232,6 +232,12 @@ def _learners(pipeline: Any) -> list[Any]:
     return [*(step.estimator for step in steps if isinstance(step, Learning)), model]
 
 
+def takes_tables(estimator: Any) -> bool:
+    """Return whether rows may have columns of any type."""
+    first = estimator.steps[0][1] if hasattr(estimator, "steps") else estimator
+    return bool(getattr(first, "takes_tables", False))
+
+
 def n_passes_of(estimator: Any) -> int:
     """Return how often all rows are read."""
     if hasattr(estimator, "steps"):
