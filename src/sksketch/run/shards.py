@@ -12,8 +12,8 @@ from sksketch.arrays.threads import one_blas_thread
 from sksketch.exceptions import ExplainedError, NotMergeableError, PartitionError, parts_of
 from sksketch.models.base import put
 from sksketch.models.checks import check_ageless
+from sksketch.models.pipelines.steps import Chain, Fixed, Learning, as_step
 from sksketch.models.protocols import Piloted, SeveralPasses, Shardable
-from sksketch.models.steps import Chain, Fixed, Learning, as_step
 from sksketch.sketches import Sketch
 from sksketch.state.persistence import State
 from sksketch.streams.blocks import refuse_weights
@@ -41,7 +41,7 @@ class Shard(NamedTuple):
 
 
 class Behind(NamedTuple):
-    """What every part starts from, behind steps that map its rows."""
+    """The start of every part, behind steps that map its rows."""
 
     steps: Chain
     template: Any
