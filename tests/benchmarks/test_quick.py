@@ -245,3 +245,13 @@ def test_the_plan_for_many_machines_is_simulated(tmp_path):
     # Every tree moves each state but one.
     assert len({line["moved"] for line in figures["table"]}) == 2
     assert "the bottleneck is" in printed
+
+
+def test_a_table_is_encoded_beside_a_scan_of_it(tmp_path):
+    printed = quick("speed.tables", "--json", str(tmp_path / "figures.json"))
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["ratio"] > 0
+    merged = figures["merged"]
+    assert merged["of these with the same features"] == merged["columns counted exactly"] > 60
+    assert merged["largest difference of variances"] < 1e-9
+    assert "x the scan" in printed
