@@ -109,7 +109,6 @@ class TableEncoder(TransformerMixin, Estimator):
     """
 
     kind = "table-encoder"
-    version = 1
     _fitted = "_summaries"
     _constraints: ClassVar[Constraints] = {
         "numeric": (one_of("standardize", "passthrough"),),
