@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import re
 from pathlib import Path
 
@@ -33,7 +34,7 @@ DROPPED = {
 }
 TARGETS = ["price", "churn"]
 N_BUCKETS = 1024
-WORDS = "alpha beta gamma Delta épsilon zeta 42 7 x the of meter_1 Straße broken again".split()
+WORDS = ["alpha", "beta", "gamma", "Delta", "épsilon", "zeta", "42", "7", "x", "the", "of", "meter_1", "Straße", "broken", "again"]
 
 
 def messy_table(n_rows: int = 600, seed: int = 0) -> pa.Table:
@@ -100,7 +101,7 @@ def write_csv(folder: Path, table: pa.Table, n_files: int = 3) -> Path:
 
 def _parts(table: pa.Table, n_parts: int) -> list[pa.Table]:
     cuts = np.linspace(0, len(table), n_parts + 1).astype(int)
-    return [table[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [table[a:b] for a, b in itertools.pairwise(cuts)]
 
 
 def as_frame(table: pa.Table) -> pd.DataFrame:
