@@ -33,6 +33,7 @@ from sksketch.tables.encodings import (
     Options,
     encoding_of,
     is_worth_sparse,
+    name_apart,
     sparse_rows,
     write_numbers,
 )
@@ -260,6 +261,7 @@ class TableEncoder(TransformerMixin, Estimator):
                     f"{n!r} {one.plan}" for n, one in zip(self._names, found, strict=True)
                 )
                 raise ValueError(f"no column is left to learn from: {words[:200]}")
+            name_apart(found)
             return found
 
         encodings: list[Encoding] = self._once("columns_", decide)
@@ -318,8 +320,7 @@ class TableEncoder(TransformerMixin, Estimator):
             summary.check(part, name)
         try:
             if is_worth_sparse(self._encodings):
-                pairs = zip(self._encodings, cells, strict=True)
-                return sparse_rows([one.sparse(part) for one, part in pairs if one.plan.features])
+                return sparse_rows(self._encodings, cells)
             return self._dense(cells, len(table))
         except InfiniteError as error:
             refuse_infinite(str(self.get_feature_names_out()[error.column]), error.row)
