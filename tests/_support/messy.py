@@ -34,7 +34,10 @@ DROPPED = {
 }
 TARGETS = ["price", "churn"]
 N_BUCKETS = 1024
-WORDS = ["alpha", "beta", "gamma", "Delta", "épsilon", "zeta", "42", "7", "x", "the", "of", "meter_1", "Straße", "broken", "again"]
+WORDS = [
+    *("alpha", "beta", "gamma", "Delta", "épsilon", "zeta", "42", "7", "x", "the", "of", "meter_1"),
+    *("Straße", "broken", "again"),
+]
 
 
 def messy_table(n_rows: int = 600, seed: int = 0) -> pa.Table:
