@@ -14,7 +14,7 @@ from sksketch import (
     fit_stream,
     open_rows,
 )
-from sksketch.run.settled import TILE_ROWS
+from sksketch.run.passes.settled import TILE_ROWS
 
 N_ROWS = 5_000
 

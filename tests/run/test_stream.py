@@ -17,12 +17,7 @@ import sklearn
 from sklearn.datasets import dump_svmlight_file
 from sklearn.linear_model import SGDRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    Normalizer,
-    PowerTransformer,
-    StandardScaler,
-)
+from sklearn.preprocessing import FunctionTransformer, Normalizer, PowerTransformer
 
 import sksketch
 from sksketch import (
@@ -254,12 +249,10 @@ def test_a_pipeline_learns_from_transformed_rows(table):
 
 def test_what_can_not_be_streamed_is_refused(table, tmp_path):
     X, y = table
-    with pytest.raises(
-        ValueError, match=r"'powertransformer' \(PowerTransformer\) learns from all"
-    ):
+    with pytest.raises(ValueError, match=r"\(PowerTransformer\) learns from all rows at once"):
         fit_stream(make_pipeline(PowerTransformer(), StreamingPCA()), X)
     with pytest.raises(TypeError, match="no partial_fit"):
-        fit_stream(StandardScaler().fit, X)
+        fit_stream(Normalizer().fit, X)
     with pytest.raises(ValueError, match="has rows already"):
         fit_stream(make_sketch("fd", 4).update(X), X)
     with pytest.raises(ValueError, match="every is 0"):

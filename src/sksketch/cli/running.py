@@ -8,14 +8,14 @@ from typing import Any
 import typer
 
 from sksketch.arrays.namespace import find_device
-from sksketch.cli.columns import chosen, is_choosy
-from sksketch.cli.encoding import announce, encoder_checkpoint, learn_encoder, others_of
 from sksketch.cli.memory import exact_fits, largest_sketch, parse_size, resident
 from sksketch.cli.options import Method, Rows, Run, Spread
 from sksketch.cli.printing import echo
 from sksketch.cli.saving import STDOUT
 from sksketch.cli.show import progress_bar, say
 from sksketch.cli.stopping import exit_code
+from sksketch.cli.tables.columns import chosen, is_choosy
+from sksketch.cli.tables.encoding import announce, encoder_checkpoint, learn_encoder, others_of
 from sksketch.models.sketched import SketchEstimator
 from sksketch.run import Progress, fit_stream
 from sksketch.run.dask import fit_dask_parts

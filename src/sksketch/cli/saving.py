@@ -15,7 +15,7 @@ import typer
 
 from sksketch._typing import Array
 from sksketch.exceptions import NotMergeableError, parts_of
-from sksketch.models.plain_states import PIPELINE, VERSION
+from sksketch.models.pipelines.plain_states import PIPELINE, VERSION
 from sksketch.run.loading import restore
 from sksketch.sketches import Sketch
 from sksketch.state.blame import fitting, using

@@ -24,7 +24,7 @@ from rich.progress import Progress as ProgressBar
 from sksketch.cli.options import Run
 from sksketch.cli.printing import echo
 from sksketch.cli.saving import Saved
-from sksketch.cli.table_facts import print_table, table_facts
+from sksketch.cli.tables.table_facts import print_table, table_facts
 from sksketch.models.base import Estimator
 from sksketch.present.findings import (
     ONLINE,

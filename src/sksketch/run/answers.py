@@ -1,4 +1,4 @@
-"""What a fitted model says of all rows of a source: coordinates, predictions, or one score."""
+"""Answers of a fitted model for all rows of a source: coordinates, predictions, or one score."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import numpy as np
 from sksketch._typing import PathLike
 from sksketch.exceptions import ExplainedError, Option, StateFormatError
 from sksketch.models.base import put
-from sksketch.models.plain_states import from_state, has_learned, state_of
+from sksketch.models.pipelines.plain_states import from_state, has_learned, state_of
 from sksketch.sketches import Sketch, load_sketch
 from sksketch.state.blame import fitting
 from sksketch.state.disk import sweep

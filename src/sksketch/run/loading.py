@@ -14,7 +14,7 @@ from sksketch.kernel_methods import (
     StreamingKernelSVD,
     StreamingSpectralClustering,
 )
-from sksketch.models.plain_states import from_state, is_of_scikit_learn, state_of
+from sksketch.models.pipelines.plain_states import from_state, is_of_scikit_learn, state_of
 from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
 from sksketch.reduction import (
     RandomReduction,

@@ -12,8 +12,8 @@ from sksketch.arrays.threads import one_blas_thread
 from sksketch.exceptions import ExplainedError, NotMergeableError, PartitionError, parts_of
 from sksketch.models.base import put
 from sksketch.models.checks import check_ageless
+from sksketch.models.pipelines.steps import Chain, Fixed, Learning, as_step
 from sksketch.models.protocols import Piloted, SeveralPasses, Shardable
-from sksketch.models.steps import Chain, Fixed, Learning, as_step
 from sksketch.sketches import Sketch
 from sksketch.state.persistence import State
 from sksketch.streams.blocks import refuse_weights
@@ -41,7 +41,7 @@ class Shard(NamedTuple):
 
 
 class Behind(NamedTuple):
-    """What every part starts from, behind steps that map its rows."""
+    """The start of every part, behind steps that map its rows."""
 
     steps: Chain
     template: Any
@@ -230,6 +230,12 @@ def _learners(pipeline: Any) -> list[Any]:
                 "fit_stream, or a TableEncoder, whose parts merge"
             )
     return [*(step.estimator for step in steps if isinstance(step, Learning)), model]
+
+
+def takes_tables(estimator: Any) -> bool:
+    """Return whether rows may have columns of any type."""
+    first = estimator.steps[0][1] if hasattr(estimator, "steps") else estimator
+    return bool(getattr(first, "takes_tables", False))
 
 
 def n_passes_of(estimator: Any) -> int:

@@ -22,6 +22,7 @@ from sksketch.run.shards import (
     merge_shards,
     merge_tree,
     shard_template,
+    takes_tables,
 )
 from sksketch.sketches import Sketch
 from sksketch.state.persistence import from_bytes, to_bytes
@@ -102,7 +103,7 @@ def fit_spark(
     _require_spark()
     check_fan_in(fan_in)
     shard_template(estimator)
-    columns = _columns(df, features, target, weight)
+    columns = _columns(df, features, target, weight, raw=takes_tables(estimator))
     chosen = df.select(*columns.features, *columns.target, *([weight] if weight else []))
     n_parts = _n_partitions(chosen)
 
@@ -117,7 +118,8 @@ def fit_spark(
         return merge_tree(kind, found, fan_in)
 
     fit_parts(estimator, n_parts, learn, lambda n: _head(chosen, columns, n))
-    if _are_plain(df, columns.features) and not isinstance(estimator, Sketch):
+    named = isinstance(estimator, Sketch) or columns.raw or hasattr(estimator, "steps")
+    if _are_plain(df, columns.features) and not named:
         names = np.asarray(columns.features, dtype=object)
         estimator.feature_names_in_ = names  # type: ignore[attr-defined]
     return estimator
@@ -158,14 +160,23 @@ def transform_spark(
     >>> scores = transform_spark(pca, frame)  # doctest: +SKIP
     """
     _require_spark()
-    from pyspark.sql.types import ArrayType, DoubleType, FloatType, StructField, StructType
+    from pyspark.sql.types import (
+        ArrayType,
+        DoubleType,
+        FloatType,
+        StringType,
+        StructField,
+        StructType,
+    )
 
     if output in df.columns:
         raise ValueError(f"the frame has a column {output!r} already; give another output")
-    names = getattr(estimator, "feature_names_in_", None)
+    raw = takes_tables(estimator)
+    first = estimator.steps[0][1] if raw and hasattr(estimator, "steps") else estimator
+    names = getattr(first, "feature_names_in_", None)
     if features is None and names is not None:
         features = list(names)
-    columns = _columns(df, features, None, None)
+    columns = _columns(df, features, None, None, raw=raw)
     plain = _are_plain(df, columns.features)
     if plain and names is not None and list(names) != columns.features:
         raise ValueError(
@@ -175,8 +186,11 @@ def transform_spark(
     bare = copy.copy(estimator)
     vars(bare).pop("feature_names_in_", None)
     method = "transform" if callable(getattr(estimator, "transform", None)) else "predict"
-    example = getattr(bare, method)(np.zeros((1, bare.n_features_in_)))
-    number = FloatType() if example.dtype == np.float32 else DoubleType()
+    like = _head(df, columns, 1) if raw else np.zeros((1, bare.n_features_in_))
+    example = np.asarray(getattr(bare, method)(like))
+    number: Any = FloatType() if example.dtype == np.float32 else DoubleType()
+    if example.dtype.kind in "OU":
+        number = StringType()
     field = StructField(output, number if example.ndim == 1 else ArrayType(number))
     schema = StructType([*df.schema.fields, field])
     task = partial(_answer_batches, bare, method, columns, output, example.dtype)
@@ -195,8 +209,10 @@ def _columns(
     features: str | list[str] | None,
     target: str | list[str] | None,
     weight: str | None,
+    *,
+    raw: bool = False,
 ) -> Columns:
-    """Return the columns to read, if the frame has them and they hold numbers."""
+    """Return the columns to read, if the frame has them and they hold numbers, or raw ones."""
     targets = [target] if isinstance(target, str) else list(target or [])
     if features is None:
         features = [name for name in df.columns if name not in (*targets, weight)]
@@ -207,14 +223,14 @@ def _columns(
             raise ValueError(f"the frame has no column {name!r}; it has {', '.join(df.columns)}")
         kind = types[name].partition("(")[0]
         alone = len(names) == 1 and name in names and (kind == "vector" or kind[:5] == "array")
-        if kind not in NUMERIC and not alone:
+        if kind not in NUMERIC and not alone and (name == weight or not raw):
             raise ValueError(
                 f"column {name!r} is {types[name]}; give numeric columns, or one of vectors or "
                 "arrays"
             )
     if not names:
         raise ValueError("there are no features; name the columns to learn from")
-    return Columns(names, targets, weight)
+    return Columns(names, targets, weight, raw)
 
 
 def _are_plain(df: DataFrame, names: list[str]) -> bool:

@@ -11,16 +11,16 @@ import numpy as np
 
 from sksketch._typing import Array, PathLike
 from sksketch.models.base import forget
-from sksketch.models.plain_states import is_plain
+from sksketch.models.pipelines.plain_states import is_plain
+from sksketch.models.pipelines.steps import Chain, as_step
 from sksketch.models.protocols import Measuring, SeveralPasses
 from sksketch.models.scikit_learn import Callbacks
-from sksketch.models.steps import Chain, as_step
 from sksketch.run.checkpoints import Checkpoint
 from sksketch.run.classes import classes_to_learn
-from sksketch.run.interrupts import Interrupts
-from sksketch.run.passes import Passes, check_passes
+from sksketch.run.passes.all_passes import Passes, check_passes
+from sksketch.run.passes.interrupts import Interrupts
+from sksketch.run.passes.settled import settled_by_first_rows
 from sksketch.run.progress import Progress, reporting
-from sksketch.run.settled import settled_by_first_rows
 from sksketch.run.shards import weights_option
 from sksketch.sketches import Sketch
 from sksketch.state.blame import using

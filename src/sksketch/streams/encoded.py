@@ -12,7 +12,7 @@ from sksketch.streams.source import RowSource
 
 
 class Encoder(Protocol):
-    """What makes rows of numbers of tables, as a fitted `TableEncoder` does."""
+    """A maker of rows of numbers from tables, as a fitted `TableEncoder` does."""
 
     n_features_out_: int
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array, Matrix
-from sksketch.arrays.kernels.holes import add_rows_inplace, fill_means_inplace
+from sksketch.arrays.kernels import hole_kernels
 from sksketch.exceptions import Option, SourceError
 from sksketch.streams.columns import is_table
 
@@ -149,7 +149,7 @@ class Missing:
         if self._sums is None or self._counts is None:
             self._sums, self._counts = np.zeros(X.shape[1]), np.zeros(X.shape[1], np.int64)
         if holes is None:
-            add_rows_inplace(X, self._sums)
+            hole_kernels().add_rows_inplace(X, self._sums)
             self._counts += len(X)
             return X
         new = np.flatnonzero(self._counts == 0)
@@ -159,7 +159,7 @@ class Missing:
         firsts = np.zeros(X.shape[1])
         firsts[new] = X[np.argmin(holes[:, new], axis=0), new]
         X = np.array(X)
-        fill_means_inplace(X, self._sums, self._counts, firsts)
+        hole_kernels().fill_means_inplace(X, self._sums, self._counts, firsts)
         return X
 
     @property

@@ -11,7 +11,7 @@ from sksketch.exceptions import NotMergeableError
 from sksketch.state.persistence import State
 from sksketch.streams.formats.arrow import load_pyarrow
 from sksketch.tables.dates import PARTS, date_parts
-from sksketch.tables.kernels.cells import N_FACTS, N_LANES
+from sksketch.tables.kernels.column_facts import N_FACTS, N_LANES
 from sksketch.tables.numbers import NumberSummary
 from sksketch.tables.texts import TILE_ROWS, TextSummary
 
@@ -63,7 +63,7 @@ class Cells(NamedTuple):
 
     @property
     def holes(self) -> Array:
-        """Which rows have no value."""
+        """True in rows that have no value."""
         if self.texts is not None:
             return np.asarray(self.texts.is_null().to_numpy(zero_copy_only=False))
         if self.numbers:
@@ -71,7 +71,7 @@ class Cells(NamedTuple):
         return np.full(self.n_rows, self.kind == "empty")
 
 
-def one_chunk(column: Any) -> Any:
+def one_array(column: Any) -> Any:
     """Return a column of an Arrow table as one array."""
     if column.num_chunks == 1:
         return column.chunk(0)
@@ -121,7 +121,7 @@ def refuse_infinite(name: str, row: int) -> NoReturn:
 
 
 class ColumnSummary:
-    """What is known of one column after some rows."""
+    """The summary of one column after some rows."""
 
     def __init__(self) -> None:
         self.kind: Kind = "empty"

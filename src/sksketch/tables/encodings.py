@@ -1,4 +1,4 @@
-"""What becomes of a column: numbers, categories, parts of dates, hashed words, or nothing."""
+"""Encodings of a column: numbers, categories, parts of dates, hashed words, or nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sksketch.tables.kernels import table_kernels
 from sksketch.tables.numbers import NumberSummary
 from sksketch.tables.texts import Values
 
-# Texts with at least so many words on average are free text, and no names of categories.
+# Texts of at least this many words on average are free text, and no names of categories.
 TEXT_WORDS = 4.0
 # Columns that the words of a column of free text are hashed to.
 WORD_BUCKETS = 1024
@@ -28,7 +28,7 @@ MISSING_NAME, OTHER_NAME = "(missing)", "(other)"
 
 
 class ColumnPlan(NamedTuple):
-    """What became of a column.
+    """The fate of a column.
 
     Attributes
     ----------
@@ -364,7 +364,7 @@ def name_apart(encodings: list[Encoding]) -> None:
 
 
 def is_worth_sparse(encodings: list[Encoding]) -> bool:
-    """Return whether rows have so few entries that are not zero that a sparse matrix is smaller."""
+    """Return whether a sparse matrix is smaller, since most entries of the rows are zero."""
     width = sum(len(one.plan.features) for one in encodings)
     return width > 100 and sum(one.n_filled for one in encodings) < 0.1 * width
 

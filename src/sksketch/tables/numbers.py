@@ -1,4 +1,4 @@
-"""What is known of a column of numbers: how many, their mean and spread, and their limits."""
+"""The summary of a column of numbers: how many, their mean and spread, and their limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.tables.kernels import table_kernels
-from sksketch.tables.kernels.cells import HIGH, KNOWN, LOW, N_FACTS, N_LANES, ORIGIN, WHOLE
+from sksketch.tables.kernels.column_facts import HIGH, KNOWN, LOW, N_FACTS, N_LANES, ORIGIN, WHOLE
 
 
 class NumberSummary:

@@ -23,7 +23,7 @@ from sksketch.tables.column_summary import (
     Cells,
     ColumnSummary,
     cells_of,
-    one_chunk,
+    one_array,
     refuse_infinite,
 )
 from sksketch.tables.encodings import (
@@ -238,7 +238,7 @@ class TableEncoder(TransformerMixin, Estimator):
     def _cells(self, table: Any) -> list[Cells]:
         found = []
         for name, column in zip(self._names, self._select(table).columns, strict=True):
-            part = cells_of(one_chunk(column))
+            part = cells_of(one_array(column))
             if self.missing == "error" and part.holes.any():
                 row = int(np.argmax(part.holes))
                 raise ValueError(
@@ -269,12 +269,12 @@ class TableEncoder(TransformerMixin, Estimator):
 
     @property
     def columns_(self) -> dict[str, ColumnPlan]:
-        """What became of every column."""
+        """The fate of every column."""
         return {name: one.plan for name, one in zip(self._names, self._encodings, strict=True)}
 
     @property
     def summaries(self) -> dict[str, ColumnSummary]:
-        """What is known of every column."""
+        """The summary of every column."""
         return dict(zip(self._names, self._summaries, strict=True))
 
     @property

@@ -1,4 +1,4 @@
-"""What is known of a column of text: frequent values, how many there are, words, dates."""
+"""The summary of a column of text: frequent values, how many there are, words, dates."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class TextSummary:
         self._is_sampled = True
 
     def _is_lost(self, texts: Any) -> bool:
-        """Sample texts; return whether there are so many, each once, that none of them stays."""
+        """Sample texts; return whether there are too many, each once, for any of them to stay."""
         hashes, n_spaces = hashes_of(texts)
         self._distinct.add(hashes)
         self._sampled_words += len(hashes) + n_spaces
@@ -183,7 +183,7 @@ class TextSummary:
     def arrays(self) -> dict[str, Array]:
         """Return all it is, as plain arrays."""
         pa = load_pyarrow()
-        # Chunks of other lengths are the same rows.
+        # Arrays of other lengths are the same rows.
         pending = pa.chunked_array(self._pending or [pa.array([], pa.large_string())])
         frequent = self._frequent
         sample = self._is_sampled, self._sampled_words

@@ -24,3 +24,11 @@ def kernels() -> ModuleType:
 
         return generic
     return compiled
+
+
+@functools.cache
+def hole_kernels() -> ModuleType:
+    """Return the loops that fill holes; the compiler is loaded at the first call."""
+    from sksketch.arrays.kernels import holes
+
+    return holes

@@ -9,12 +9,12 @@ import numpy as np
 import typer
 
 from sksketch._typing import Array, Matrix
-from sksketch.cli.applying import Answered, rows_to_answer
 from sksketch.cli.options import Output, Rows, check_place
 from sksketch.cli.printing import echo, label_text
 from sksketch.cli.running import keep_sources
 from sksketch.cli.saving import STDOUT, Saved, blaming, opened, read
 from sksketch.cli.show import progress_bar, warnings_in_one_line
+from sksketch.cli.tables.applying import Answered, rows_to_answer
 from sksketch.models.base import Estimator
 from sksketch.online import OnlineNewtonClassifier
 from sksketch.reduction import ReducedClassifier

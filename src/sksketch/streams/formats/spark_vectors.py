@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sksketch._typing import Array
 from sksketch.arrays.rows import without_traps
 from sksketch.exceptions import SourceError
-from sksketch.streams.formats.arrow import load_pyarrow
+from sksketch.streams.formats.arrow import load_pyarrow, target_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,13 +28,21 @@ class Columns(NamedTuple):
     features: list[str]
     target: list[str]
     weight: str | None
+    # Whether features are given as a table, of columns of any type.
+    raw: bool = False
 
 
 def batch_rows(batch: pa.RecordBatch, columns: Columns) -> tuple[Any, Any, Any]:
     """Return X, y and weights of a record batch; sparse vectors become a CSR array."""
-    X = _features(batch, columns.features)
+    if columns.raw:
+        X = load_pyarrow().Table.from_batches([batch.select(columns.features)])
+    else:
+        X = _features(batch, columns.features)
     y = None
-    if columns.target:
+    if len(columns.target) == 1 and columns.raw:
+        _require_values(batch.column(columns.target[0]), columns.target[0])
+        y = target_values(batch.column(columns.target[0]))
+    elif columns.target:
         y = np.column_stack([_numbers(batch, name) for name in columns.target])
         y = y[:, 0] if len(columns.target) == 1 else y
     return X, y, None if columns.weight is None else _numbers(batch, columns.weight)

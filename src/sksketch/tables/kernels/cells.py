@@ -7,15 +7,10 @@ import numpy as np
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
 from sksketch.arrays.kernels.parsing import hash_of
+from sksketch.tables.kernels.column_facts import HIGH, KNOWN, LOW, N_LANES, ORIGIN, WHOLE
 
-# Partial sums of a column; a row adds to the one of its number. Their order is that of the rows,
-# however these are cut into blocks, and the processor adds several at once.
-N_LANES = 8
 # Rows that are written column by column while they stay in the processor's cache.
-CHUNK_ROWS = 256
-# What is known of a column of numbers.
-KNOWN, ORIGIN, LOW, HIGH, WHOLE = range(5)
-N_FACTS = 5
+GROUP_ROWS = 256
 
 
 @jit
@@ -96,8 +91,8 @@ def write_numbers_inplace(
     an infinite number, or -1.
     """
     bad = -1
-    for start in range(0, out.shape[0], CHUNK_ROWS):
-        stop = min(start + CHUNK_ROWS, out.shape[0])
+    for start in range(0, out.shape[0], GROUP_ROWS):
+        stop = min(start + GROUP_ROWS, out.shape[0])
         for j in range(len(columns)):
             mean, center, scale, column = means[j], centers[j], scales[j], targets[j]
             for i in range(start, stop):

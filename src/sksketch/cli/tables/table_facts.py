@@ -1,4 +1,4 @@
-"""What became of the columns of a table, and of its holes, in text and JSON."""
+"""The fate of the columns of a table, and of its holes, in text and JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from sksketch.cli.printing import echo
 from sksketch.cli.saving import Saved
 
-# Columns that are told one by one; more are told together where the same became of neighbors.
+# Columns that are listed one by one; of more, neighbors with the same fate share a line.
 MOST_COLUMNS = 30
 
 

@@ -110,7 +110,7 @@ def as_step(name: str, estimator: Any) -> Step:
         return Chain([as_step(*pair) for pair in estimator.steps], estimator)
     if hasattr(estimator, "transformer_list") or hasattr(estimator, "transformers"):
         # They take time to load.
-        from sksketch.models import side_by_side
+        from sksketch.models.pipelines import side_by_side
 
         if hasattr(estimator, "transformers"):
             return side_by_side.ByColumns(estimator)

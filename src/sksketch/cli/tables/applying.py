@@ -21,7 +21,7 @@ from sksketch.cli.running import (
 from sksketch.cli.saving import Saved
 from sksketch.streams import RowSource, open_rows, spare_memory
 from sksketch.streams.missing import UNCHECKED, Missing
-from sksketch.tables.column_summary import cells_of, one_chunk
+from sksketch.tables.column_summary import cells_of, one_array
 
 #: Rows for the model, and the columns beside them.
 Beside = tuple[Any, dict[str, Array]]
@@ -161,7 +161,7 @@ def _pairs(table: Any) -> list[tuple[str, Any]]:
 
 
 def _numbers(column: Any, name: str) -> Array:
-    cells = cells_of(one_chunk(column))
+    cells = cells_of(one_array(column))
     if cells.kind == "empty":
         return np.full(cells.n_rows, np.nan)
     if cells.kind not in ("number", "boolean"):
@@ -171,7 +171,7 @@ def _numbers(column: Any, name: str) -> Array:
 
 def _values(column: Any) -> Array:
     """Return a column as it is written: numbers as they are, all else as text."""
-    values = np.asarray(one_chunk(column).to_numpy(zero_copy_only=False))
+    values = np.asarray(one_array(column).to_numpy(zero_copy_only=False))
     if values.dtype.kind in "biuf":
         return values
     return np.array([None if v is None else str(v) for v in column.to_pylist()], dtype=object)

@@ -8,9 +8,9 @@ from itertools import chain
 from typing import Any
 
 from sksketch.exceptions import Option, SourceError
+from sksketch.models.pipelines.steps import Chain
 from sksketch.models.protocols import Measuring, SeveralPasses
-from sksketch.models.steps import Chain
-from sksketch.run.settled import TILE_ROWS, Settling
+from sksketch.run.passes.settled import TILE_ROWS, Settling
 from sksketch.streams import Block, RowSource, reblock
 from sksketch.streams.device import device_blocks
 from sksketch.streams.prefetch import read_ahead

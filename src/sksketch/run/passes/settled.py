@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from sksketch.models.pipelines.steps import Chain
 from sksketch.models.protocols import Settled
-from sksketch.models.steps import Chain
 from sksketch.streams.blocks import Block, concatenated
 
 # Products of matrices round differently for other numbers of rows. So these steps get the same

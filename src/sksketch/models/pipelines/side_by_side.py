@@ -11,7 +11,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion
 
-from sksketch.models.steps import Step, as_step
+from sksketch.models.pipelines.steps import Step, as_step
 from sksketch.streams.columns import is_table
 
 

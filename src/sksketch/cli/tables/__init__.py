@@ -1,0 +1,1 @@
+"""Tables on the command line: the choice of columns, their encoding, and what became of them."""

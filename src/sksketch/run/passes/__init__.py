@@ -1,0 +1,1 @@
+"""Passes over the rows, and what they wait for: first rows, and signals."""
