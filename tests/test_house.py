@@ -23,7 +23,7 @@ EXTRAS = {
     *("typer", "rich", "matplotlib", "pyarrow", "zarr", "torch", "pandas"),
     *("dask", "distributed", "pyspark", "py4j", "river"),
 }
-THEMES = ("decomposition", "ridge", "online", "kernel_methods", "reduction")
+THEMES = ("decomposition", "ridge", "online", "kernel_methods", "reduction", "tables")
 
 # Imports every module into a package whose __init__ never ran, with nothing of its own folder.
 # Lower layers stay: they do not import from higher ones, and were tried before them.

@@ -83,6 +83,7 @@ ESTIMATORS: dict[str, tuple[Any, str]] = abuse.ESTIMATORS | {
         lambda: sksketch.SubspaceReduction(2, operator="gaussian", n_power_iter=1),
         "",
     ),
+    "TableEncoder": (sksketch.TableEncoder, ""),
     "ReducedClassifier rpdr": (
         lambda: sksketch.ReducedClassifier(3, method="rpdr", loss="logistic"),
         "label",

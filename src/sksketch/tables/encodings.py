@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,12 +107,13 @@ class Numbers(Encoding):
     def __init__(
         self,
         kind: str,
+        column: str,
         names: list[str],
         scaled: list[Scaled | None],
         holes: str | None,
         text: str,
     ) -> None:
-        self._scaled, self._holes = scaled, holes is not None
+        self._column, self._scaled, self._holes = column, scaled, holes is not None
         features = tuple(n for n, part in zip(names, scaled, strict=True) if part is not None)
         self.plan = ColumnPlan(kind, features + (() if holes is None else (holes,)), text)
         self.n_filled = float(len(self.plan.features))
@@ -135,7 +137,10 @@ class Numbers(Encoding):
         if cells.texts is not None:
             dates = parsed(cells.texts)
             if dates is None and cells.texts.null_count < len(cells.texts):
-                raise ValueError("it holds a text that is no date, and held only dates before")
+                raise ValueError(
+                    f"column {self._column!r} holds a text that is no date of ISO 8601, and held "
+                    "only dates in the rows learned from"
+                )
             if dates is not None:
                 return date_parts(dates)
         return tuple(np.full(cells.n_rows, np.nan) for _ in self._scaled)
@@ -252,7 +257,7 @@ def encoding_of(name: str, column: ColumnSummary, options: Options) -> Encoding:
     scaled = None if numbers.is_constant else _scaled(numbers, column.n_rows, standardize)
     words = "number, standardized" if standardize else column.kind
     text = _with_holes(words, column, holes)
-    return Numbers(column.kind, [name], [scaled], holes, text)
+    return Numbers(column.kind, name, [name], [scaled], holes, text)
 
 
 def _scaled(numbers: NumberSummary, n_rows: int, standardize: bool) -> Scaled:
@@ -292,7 +297,7 @@ def _of_dates(
         return Dropped("the only value is one date")
     words = f"date: {', '.join(kept)}" + (", standardized" if standardize else "")
     names = [f"{name}:{part}" for part in PARTS]
-    return Numbers("date", names, scaled, holes, _with_holes(words, column, holes))
+    return Numbers("date", name, names, scaled, holes, _with_holes(words, column, holes))
 
 
 def _of_text(name: str, column: ColumnSummary, options: Options) -> Encoding:
@@ -302,7 +307,7 @@ def _of_text(name: str, column: ColumnSummary, options: Options) -> Encoding:
         return _of_dates(name, column, text.parts, options)
     values = text.values()
     n_missing = column.n_missing
-    if len(values.counts) == 1 and not n_missing:
+    if values.n_distinct == 1 and not n_missing:
         return Dropped(f"the only value is {next(iter(values.counts))[:40]!r}")
     many = values.n_distinct + (n_missing > 0) > options.max_categories
     words = values.n_words
@@ -321,7 +326,7 @@ def _of_categories(name: str, values: Values, n_missing: int, most: int) -> Enco
     Of equally frequent ones the last in the order of the alphabet stay, holes behind all.
     """
     ranked: list[tuple[int, bool, str]] = sorted(
-        [(count, False, value) for value, count in values.counts.items()]
+        [(n, False, value) for value, n in values.counts.items()]
         + ([(n_missing, True, "")] if n_missing else [])
     )
     other = values.n_distinct + (n_missing > 0) > most
@@ -343,12 +348,36 @@ def _of_categories(name: str, values: Values, n_missing: int, most: int) -> Enco
     return Categories(name, names, missing, other, text)
 
 
+def name_apart(encodings: list[Encoding]) -> None:
+    """Give columns new names where two have the same, by a number behind the later one.
+
+    A column "a=b" and the value "b" of a column "a" would both be "a=b".
+    """
+    seen: set[str] = set()
+    for one in encodings:
+        names = []
+        for name in one.plan.features:
+            free = (f"{name} ({i})" for i in count(2))
+            names.append(name if name not in seen else next(n for n in free if n not in seen))
+            seen.add(names[-1])
+        one.plan = one.plan._replace(features=tuple(names))
+
+
 def is_worth_sparse(encodings: list[Encoding]) -> bool:
     """Return whether a sparse matrix is smaller, since most entries of the rows are zero."""
     width = sum(len(one.plan.features) for one in encodings)
     return width > 100 and sum(one.n_filled for one in encodings) < 0.1 * width
 
 
-def sparse_rows(parts: list[Any]) -> sp.csr_array:
-    """Return sparse parts side by side."""
+def sparse_rows(encodings: list[Encoding], cells: list[Cells]) -> sp.csr_array:
+    """Return rows as a sparse matrix."""
+    parts: list[Any] = []
+    start = 0
+    for one, part in zip(encodings, cells, strict=True):
+        if one.plan.features:
+            try:
+                parts.append(one.sparse(part))
+            except InfiniteError as error:
+                raise InfiniteError(start + error.column, error.row) from None
+        start += len(one.plan.features)
     return sp.csr_array(sp.hstack(parts, format="csr"))

@@ -8,7 +8,9 @@ from typing import Any, ClassVar, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import TransformerMixin
+from sklearn.utils import Tags
 
 from sksketch._typing import Array
 from sksketch.models.base import Estimator, or_as_before
@@ -31,6 +33,7 @@ from sksketch.tables.encodings import (
     Options,
     encoding_of,
     is_worth_sparse,
+    name_apart,
     sparse_rows,
     write_numbers,
 )
@@ -107,7 +110,6 @@ class TableEncoder(TransformerMixin, Estimator):
     """
 
     kind = "table-encoder"
-    version = 1
     _fitted = "_summaries"
     _constraints: ClassVar[Constraints] = {
         "numeric": (one_of("standardize", "passthrough"),),
@@ -135,6 +137,13 @@ class TableEncoder(TransformerMixin, Estimator):
         self.missing = missing
         self.text = text
         self.dates = dates
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = self.missing != "error"
+        tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn what the columns hold from all rows of a table, forgetting others.
@@ -181,8 +190,10 @@ class TableEncoder(TransformerMixin, Estimator):
                 self._take_columns(table.num_columns, table.column_names if named else None)
                 self._summaries = [ColumnSummary() for _ in table.column_names]
                 self._names, self.n_samples_seen_ = list(table.column_names), 0
-            elif set(self._names) != set(table.column_names):
-                self._refuse_columns(table)
+            else:
+                self._check_width(table, named)
+                if set(self._names) != set(table.column_names):
+                    self._refuse_columns(table)
             cells = self._cells(table)
             numbers = []
             for summary, name, part in zip(self._summaries, self._names, cells, strict=True):
@@ -194,6 +205,13 @@ class TableEncoder(TransformerMixin, Estimator):
         self.n_samples_seen_ += len(table)
         self._answers = {}
         return self
+
+    def _check_width(self, table: Any, named: bool) -> None:
+        if not named and table.num_columns != self.n_features_in_:
+            raise ValueError(
+                f"X has {table.num_columns} features, but TableEncoder is expecting "
+                f"{self.n_features_in_} features as input"
+            )
 
     def _refuse_columns(self, table: Any) -> None:
         new = [name for name in table.column_names if name not in self._names]
@@ -243,6 +261,7 @@ class TableEncoder(TransformerMixin, Estimator):
                     f"{n!r} {one.plan}" for n, one in zip(self._names, found, strict=True)
                 )
                 raise ValueError(f"no column is left to learn from: {words[:200]}")
+            name_apart(found)
             return found
 
         encodings: list[Encoding] = self._once("columns_", decide)
@@ -295,18 +314,13 @@ class TableEncoder(TransformerMixin, Estimator):
         """
         self._require_fitted()
         table, named = as_table(X)
-        if not named and table.num_columns != self.n_features_in_:
-            raise ValueError(
-                f"X has {table.num_columns} features, but TableEncoder is expecting "
-                f"{self.n_features_in_} features as input"
-            )
+        self._check_width(table, named)
         cells = self._cells(table)
         for summary, name, part in zip(self._summaries, self._names, cells, strict=True):
             summary.check(part, name)
         try:
             if is_worth_sparse(self._encodings):
-                pairs = zip(self._encodings, cells, strict=True)
-                return sparse_rows([one.sparse(part) for one, part in pairs if one.plan.features])
+                return sparse_rows(self._encodings, cells)
             return self._dense(cells, len(table))
         except InfiniteError as error:
             refuse_infinite(str(self.get_feature_names_out()[error.column]), error.row)
@@ -357,6 +371,11 @@ def as_table(X: Any) -> tuple[Any, bool]:
     if is_table(X):
         table = X if isinstance(X, pa.Table) else pa.Table.from_batches([X])
     else:
+        if sp.issparse(X):
+            raise TypeError(
+                "sparse matrices are no tables, and their numbers are not encoded; give them to "
+                "the next step, or a dense array with toarray()"
+            )
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         if not isinstance(frame, nw.DataFrame):
             return _of_array(np.asarray(X)), False
@@ -370,13 +389,13 @@ def _of_array(X: Array) -> Any:
     pa = load_pyarrow()
     if X.ndim != 2:
         raise ValueError(
-            f"expected a table or 2-D array of rows, got {X.ndim}-D; reshape your data with "
+            f"expected a table or 2-D array of rows, got {X.ndim}-D. Reshape your data with "
             "reshape(-1, 1) if it is one column"
         )
     if not X.shape[1]:
-        raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required")
+        raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     if X.dtype.kind == "c":
-        raise ValueError("complex data not supported; give real numbers")
+        raise ValueError("Complex data not supported; give real numbers")
     try:
         columns = [pa.array(column, from_pandas=True) for column in X.T]
     except (pa.ArrowException, TypeError) as error:

@@ -61,22 +61,27 @@ class TextSummary:
 
     def add(self, column: Any, first_row: int = 0) -> None:
         """Add an Arrow array of texts, which lies in one tile."""
-        self._pending.append(column)
+        # Holes may come as a column without a type, too, and so are not kept.
+        self._pending.append(column.drop_null())
         self.n_known += len(column) - column.null_count
         if self.is_dates and column.null_count < len(column):
             dates = parsed(column)
-            self.is_dates = dates is not None
-            for part, values in zip(
-                self.parts, date_parts(dates) if self.is_dates else (), strict=False
-            ):
+            if dates is None:
+                self._are_no_dates()
+                return
+            for part, values in zip(self.parts, date_parts(dates), strict=True):
                 part.add(values, first_row)
+
+    def _are_no_dates(self) -> None:
+        # Forgotten, so that it does not matter how many dates came in a block before.
+        self.is_dates, self.parts = False, [NumberSummary() for _ in PARTS]
 
     def end_tile(self) -> None:
         """Give the values of all rows since the last tile on."""
         if not self._pending:
             return
         pa = load_pyarrow()
-        texts = pa.concat_arrays(self._pending).drop_null()
+        texts = pa.concat_arrays(self._pending)
         self._pending = []
         if self._is_sampled and self._is_lost(texts):
             return
@@ -161,9 +166,10 @@ class TextSummary:
         mine._distinct.merge(theirs._distinct)
         mine.n_known += theirs.n_known
         mine._sampled_words += theirs._sampled_words
-        mine.is_dates &= theirs.is_dates
         for part, more in zip(mine.parts, theirs.parts, strict=True):
             part.merge(more)
+        if not (mine.is_dates and theirs.is_dates):
+            mine._are_no_dates()
         vars(self).update(vars(mine))
 
     # Copies and files
@@ -225,20 +231,20 @@ def hashes_of(texts: Any) -> tuple[Array, int]:
     return hashes, int(table_kernels().hash_texts(text, ends, valid, hashes))
 
 
-def _packed(name: str, texts: Iterable[str | None]) -> dict[str, Array]:
-    """Return texts as their bytes and lengths, -1 for none."""
-    coded = [None if text is None else text.encode() for text in texts]
-    lengths = np.array([-1 if text is None else len(text) for text in coded], dtype=np.int64)
-    joined = np.frombuffer(b"".join(text or b"" for text in coded), dtype=np.uint8)
+def _packed(name: str, texts: Iterable[str]) -> dict[str, Array]:
+    """Return texts as their bytes and lengths."""
+    coded = [text.encode() for text in texts]
+    lengths = np.array([len(text) for text in coded], dtype=np.int64)
+    joined = np.frombuffer(b"".join(coded), dtype=np.uint8)
     return {f"{name}.bytes": joined, f"{name}.lengths": lengths}
 
 
-def _unpacked(name: str, arrays: Mapping[str, Array]) -> list[Any]:
+def _unpacked(name: str, arrays: Mapping[str, Array]) -> list[str]:
     """Return the texts that `_packed` was given."""
     joined, found, at = arrays[f"{name}.bytes"].tobytes(), [], 0
     for length in arrays[f"{name}.lengths"].tolist():
-        found.append(None if length < 0 else joined[at : at + length].decode())
-        at += max(0, length)
+        found.append(joined[at : at + length].decode())
+        at += length
     return found
 
 
