@@ -250,7 +250,7 @@ def test_the_plan_for_many_machines_is_simulated(tmp_path):
 def test_a_table_is_encoded_beside_a_scan_of_it(tmp_path):
     printed = quick("speed.tables", "--json", str(tmp_path / "figures.json"))
     figures = json.loads((tmp_path / "figures.json").read_text())
-    assert figures["ratio"] > 0
+    assert figures["results"]["pilot"]["ratio"] > 0
     merged = figures["merged"]
     assert merged["of these with the same features"] == merged["columns counted exactly"] > 60
     assert merged["largest difference of variances"] < 1e-9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@functools.cache
 def load_pyarrow() -> Any:
     """Return pyarrow with the parts in use, or say what to install."""
     try:
