@@ -98,7 +98,10 @@ def write_csv(folder: Path, table: pa.Table, n_files: int = 3) -> Path:
     """Write a directory of several files."""
     folder.mkdir()
     for i, part in enumerate(_parts(table, n_files)):
-        as_frame(part).to_csv(folder / f"part{i}.csv", index=False)
+        frame = as_frame(part)
+        # With all digits: the shortest that tell single precision are another double.
+        single = frame.dtypes[frame.dtypes == np.float32].index
+        frame.astype(dict.fromkeys(single, np.float64)).to_csv(folder / f"part{i}.csv", index=False)
     return folder
 
 

@@ -32,7 +32,7 @@ def decompose(
             saved = read_merged(rows.sources)
             sketch = readable(saved.model, "pca" if kind is StreamingPCA else "svd")
             _check_columns(options["n_components"], sketch.n_features)
-            save(Saved(kind(**options).reading(sketch, saved.names), saved.names), run)
+            save(saved._replace(model=kind(**options).reading(sketch, saved.names)), run)
         return
     keep_sources(rows, run.output)
     source = open_source(rows, None, run, spread)

@@ -14,7 +14,7 @@ from sksketch.cli.printing import echo
 from sksketch.cli.saving import STDOUT
 from sksketch.cli.show import progress_bar, say
 from sksketch.cli.stopping import exit_code
-from sksketch.cli.tables.columns import chosen, is_choosy
+from sksketch.cli.tables.columns import chosen, chosen_numbers, has_patterns, is_choosy
 from sksketch.cli.tables.encoding import announce, encoder_checkpoint, learn_encoder, others_of
 from sksketch.models.sketched import SketchEstimator
 from sksketch.run import Progress, fit_stream
@@ -84,7 +84,9 @@ def _with_target(source: RowSource, numbers: bool) -> RowSource:
 
 def open_columns(rows: Rows, where: Any, reading: dict[str, Any], run: Run | None = None) -> Any:
     """Return the columns that the options choose, by a look at the table where that takes one."""
-    if not is_choosy(rows) or are_numbered(rows):
+    if are_numbered(rows):
+        return chosen_numbers(rows, where, reading) if has_patterns(rows) else reading["columns"]
+    if not is_choosy(rows):
         return reading["columns"]
     names, skipped = chosen(rows, where, reading)
     if skipped and run is not None:

@@ -20,7 +20,7 @@ from sksketch.run.loading import restore
 from sksketch.sketches import Sketch
 from sksketch.state.blame import fitting, using
 from sksketch.state.disk import replacing
-from sksketch.state.persistence import State, dump, read_state, write_state
+from sksketch.state.persistence import State, dump, read_state, to_bytes, write_state
 from sksketch.streams import RowSource
 from sksketch.streams.encoded import EncodedSource
 from sksketch.tables import TableEncoder
@@ -113,11 +113,24 @@ def _with_file(merged: Saved, path: str | Path) -> Saved:
         raise NotMergeableError(
             "its columns have other names; sketch the same columns", place=str(path)
         )
+    if not _are_same(merged.encoder, other.encoder):
+        raise NotMergeableError(
+            "its table was encoded by other rows, in units of its own; learn from all files in one "
+            "run",
+            place=str(path),
+        )
     try:
         model = merged.model.merge(other.model)
     except NotMergeableError as error:
         raise NotMergeableError(*parts_of(error), place=str(path)) from None
-    return Saved(model, merged.names or other.names)
+    counts = merged.n_missing + other.n_missing, merged.n_dropped + other.n_dropped
+    return Saved(model, merged.names or other.names, merged.encoder, None, *counts)
+
+
+def _are_same(one: TableEncoder | None, other: TableEncoder | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return to_bytes(one.state()) == to_bytes(other.state())
 
 
 def write(saved: Saved, output: str) -> None:

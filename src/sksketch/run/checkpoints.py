@@ -175,8 +175,11 @@ def difference(old: object, new: object, name: str = "") -> str | None:
         pairs = [(key, old[key], new[key]) for key in old]
     elif isinstance(old, dict) and isinstance(new, dict) and old.get("class") != new.get("class"):
         pairs = [("class", old.get("class"), new.get("class"))]
+    elif isinstance(old, dict) and isinstance(new, dict):
+        pairs = [(key, old.get(key), new.get(key)) for key in {**old, **new}]
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        if old and isinstance(old[0], str) and old != new and old[0] == new[0] and name:
+        plain = not any(isinstance(part, dict | list) for part in old)
+        if old and isinstance(old[0], str) and old != new and old[0] == new[0] and name and plain:
             # A file: its name, then what tells its content.
             return f"{old[0]} is not the same file as before"
         pairs = [(str(i), *both) for i, both in enumerate(zip(old, new, strict=True))]

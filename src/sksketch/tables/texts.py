@@ -211,6 +211,8 @@ class TextSummary:
         one._frequent = FrequentValues(MOST_VALUES, counts, error)
         one._distinct.hashes = arrays["hashes"].copy()
         one._distinct.counts = arrays["hash_counts"].copy()
+        if one._distinct.hashes.shape != one._distinct.counts.shape:
+            raise ValueError("a sample without its counts")
         pending = _unpacked("pending", arrays)
         one._pending = [pa.array(pending, pa.large_string())] if pending else []
         for name, part in zip(PARTS, one.parts, strict=True):
@@ -242,7 +244,10 @@ def _packed(name: str, texts: Iterable[str]) -> dict[str, Array]:
 def _unpacked(name: str, arrays: Mapping[str, Array]) -> list[str]:
     """Return the texts that `_packed` was given."""
     joined, found, at = arrays[f"{name}.bytes"].tobytes(), [], 0
-    for length in arrays[f"{name}.lengths"].tolist():
+    lengths = arrays[f"{name}.lengths"].tolist()
+    if min(lengths, default=0) < 0 or sum(lengths) != len(joined):
+        raise ValueError(f"{name} of other lengths than are said")
+    for length in lengths:
         found.append(joined[at : at + length].decode())
         at += length
     return found

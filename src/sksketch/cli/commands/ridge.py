@@ -18,7 +18,7 @@ from sksketch.cli.running import (
     require_target,
     sketch_options,
 )
-from sksketch.cli.saving import Saved, blaming, of_source, read_merged
+from sksketch.cli.saving import blaming, of_source, read_merged
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 
 # Penalties that auto chooses from.
@@ -48,7 +48,7 @@ def ridge(
             sketch = readable(saved.model, "ridge")
             options = {"fit_intercept": sketch.centered, "standardize": standardize}
             model = _model(alpha, **options).reading(sketch, saved.names)
-            save(Saved(model, saved.names), run)
+            save(saved._replace(model=model), run)
         return
     keep_sources(rows, run.output)
     check_holdout(holdout, rows, spread)

@@ -89,6 +89,7 @@ def rows_to_answer(saved: Saved, rows: Rows, beside: list[str]) -> Answered:
     raw = {**raw_reading(reading, rows), "columns": wanted, "missing": "error"}
     table = open_rows(where, **raw)
     prepare = _Preparing(saved, names, beside, reading["missing"])
+    prepare.refuses = rows.missing == MissingValues.error
     return Answered(table, prepare)
 
 
@@ -132,6 +133,8 @@ class _Preparing:
             None if values is None else np.asarray(values, dtype=np.float64),
         )
         self._n_rows = 0
+        # Whether holes are refused that the encoder would fill.
+        self.refuses = False
 
     def __call__(self, table: Any) -> tuple[Any, dict[str, Array], int, int]:
         """Return rows, the columns beside them, missing values and rows left out."""
@@ -150,10 +153,24 @@ class _Preparing:
             if self._drops:
                 found = self._resolver.resolve(chosen, None, place, kept)
                 chosen, kept = found.X, found.sample_weight
-            counts = sum(c.null_count for c in chosen.columns), len(table) - len(kept)
+            holes = {name: column.is_null(nan_is_null=True) for name, column in _pairs(chosen)}
+            if self.refuses:
+                _refuse_holes(holes, place)
+            n_missing = sum(int(found.to_numpy().sum()) for found in holes.values())
+            counts = n_missing, len(table) - len(kept)
             X = self._encoder.transform(chosen) if len(kept) else np.empty((0, 0))
         beside = {name: _values(table.column(name))[kept] for name in self._beside}
         return X, beside, *counts
+
+
+def _refuse_holes(holes: dict[str, Any], place: Callable[[int], str]) -> None:
+    for name, found in holes.items():
+        rows = np.flatnonzero(found.to_numpy())
+        if len(rows):
+            raise typer.BadParameter(
+                f"{place(int(rows[0]))}: column {name!r} has no value, and --missing error refuses "
+                "holes"
+            )
 
 
 def _pairs(table: Any) -> list[tuple[str, Any]]:

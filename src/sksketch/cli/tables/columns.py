@@ -17,9 +17,30 @@ def is_choosy(rows: Rows) -> bool:
     """Return whether the columns of the table must be known to choose among them."""
     words = [word for text in rows.columns or [] for word in text.split(",")]
     # A word that is no name as it stands, or a name with a comma.
-    special = any(set(word) & set("*?[:") or word.lstrip("-").isdigit() for word in words)
+    numbers = any(word.lstrip("-").isdigit() for word in words)
     commas = any("," in text for text in rows.columns or [])
-    return bool(rows.exclude) or rows.numeric or special or commas
+    return has_patterns(rows) or rows.numeric or numbers or commas
+
+
+def has_patterns(rows: Rows) -> bool:
+    """Return whether columns are left out, or given by patterns or ranges."""
+    return bool(rows.exclude) or any(set(text) & set("*?[:") for text in rows.columns or [])
+
+
+def chosen_numbers(rows: Rows, where: Any, reading: dict[str, Any]) -> list[Any]:
+    """Return the columns of files whose columns have numbers for names."""
+    source = open_rows(where, **{**reading, "columns": None, "target": None})
+    names = source.feature_names or [str(i) for i in range(source.n_features)]
+    targets = reading["target"] if isinstance(reading["target"], list) else [reading["target"]]
+    apart = {
+        name for target in targets if target is not None for name in _found([str(target)], names)
+    }
+    wanted = names if rows.columns is None else _found(rows.columns, names)
+    left_out = apart | set(_found(rows.exclude or [], names))
+    kept = [name for name in wanted if name not in left_out]
+    if not kept:
+        raise typer.BadParameter("no column is left; look at --columns and --exclude")
+    return [int(name) for name in kept] if source.feature_names is None else kept
 
 
 def chosen(rows: Rows, where: Any, reading: dict[str, Any]) -> tuple[list[str], list[str]]:

@@ -23,6 +23,8 @@ Stateful: TypeAlias = Estimator | Sketch
 
 PIPELINE, FROZEN, PREFIX = "pipeline", "frozen", "scikit-learn."
 VERSION = 2
+# Nobody writes more, and each takes time to read.
+MOST_NESTED = 32
 # Of sklearn.preprocessing, which takes time to load.
 PLAIN = ("Binarizer", "MaxAbsScaler", "MinMaxScaler", "Normalizer", "StandardScaler")
 
@@ -86,10 +88,10 @@ def _of_plain(model: BaseEstimator) -> State:
     for name, value in vars(model).items():
         if name in parameters or not name.endswith("_"):
             continue
-        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-            arrays[f"learned.{name}"] = value
+        if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+            arrays[f"learned.{name}"] = np.asarray(value)
         else:
-            facts[name] = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+            facts[name] = value.tolist() if isinstance(value, np.ndarray) else value
     state = State(f"{PREFIX}{type(model).__name__}", VERSION, {"facts": json.dumps(facts)}, arrays)
     return with_parameters(state, parameters)
 
@@ -102,16 +104,23 @@ def is_of_scikit_learn(state: State) -> bool:
 def from_state(state: State, restore: Any) -> Any:
     """Return what `state_of` was given; ``restore`` builds our own estimators and sketches."""
     state.require(VERSION)
+    if any(name.count(".") > MOST_NESTED for name in state.meta):
+        raise StateFormatError(f"pipelines in pipelines, more than {MOST_NESTED} deep")
     if state.kind == FROZEN:
         return FrozenEstimator(restore(state.inner("estimator")))
     if state.kind == PIPELINE:
-        steps = [
-            (str(name), restore(state.inner(f"step{i}")) if there else "passthrough")
-            for i, (name, there) in enumerate(json.loads(str(state.meta["steps"])))
-        ]
+        listed = [(str(name), there) for name, there in json.loads(str(state.meta["steps"]))]
+        names = {name for name, _ in listed}
+        if not names or len(names) < len(listed) or any("__" in name for name in names):
+            raise StateFormatError("the steps of the pipeline have no names that tell them apart")
         from sklearn.pipeline import Pipeline
 
-        return Pipeline(steps)
+        return Pipeline(
+            [
+                (name, restore(state.inner(f"step{i}")) if there else "passthrough")
+                for i, (name, there) in enumerate(listed)
+            ]
+        )
     name = state.kind.removeprefix(PREFIX)
     if name not in PLAIN:
         raise StateFormatError(f"this release reads no {state.kind!r}; upgrade sksketch")
@@ -125,5 +134,6 @@ def from_state(state: State, restore: Any) -> Any:
     for name, value in (learned | state.behind("learned.")).items():
         if not name.endswith("_") or name.startswith("_"):
             raise StateFormatError(f"{name!r} is nothing that a {kind.__name__} learns")
-        setattr(model, name, value)
+        # scikit-learn wants numbers of numpy, such as the rows seen, back as they were.
+        setattr(model, name, value[()] if isinstance(value, np.ndarray) else value)
     return model

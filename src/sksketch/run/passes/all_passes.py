@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from sksketch.exceptions import Option, SourceError
+from sksketch.models.base import Estimator
 from sksketch.models.pipelines.steps import Chain
 from sksketch.models.protocols import Measuring, SeveralPasses
 from sksketch.run.passes.settled import TILE_ROWS, Settling
@@ -56,9 +57,12 @@ class Passes:
         self.n_early = 0 if self._pilot is not None else steps.n_passes
         self.n_all = self.n_early + n_passes
         self._settling = Settling(steps)
-        # What is measured in tiles does not depend on how the rows are cut.
+        # What is measured in tiles does not depend on how the rows are cut, and neither do the
+        # roundings of scikit-learn's steps.
         measured = isinstance(model, Measuring) and model.n_passes > 1
-        self.n_tile_rows = TILE_ROWS if self._settling.estimators or measured else None
+        rounds = any(not isinstance(part, Estimator) for part in steps.learners())
+        tiles = bool(self._settling.estimators) or measured or rounds
+        self.n_tile_rows = TILE_ROWS if tiles else None
         self.number = 0
         self.pass_rows = 0
 
