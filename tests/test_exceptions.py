@@ -33,10 +33,10 @@ def test_a_column_of_text_is_told_in_fields(tmp_path):
     error = refused(path)
     assert error.column == "b"
     assert str(error) == (
-        f"{path}: column 'b' is not numeric (text); leave it out with columns=[...], or pass "
-        "one_hot='b'"
+        f"{path}: column 'b' is not numeric (text); leave it out with columns=[...], pass "
+        "one_hot='b', or give all to a TableEncoder with raw=True"
     )
-    assert in_options(error).endswith("leave it out with --columns, or pass --one-hot b=A,B")
+    assert in_options(error).endswith("or give all to a TableEncoder with --encode")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_columns_cost_their_number(tmp_path):
 def test_names_that_are_not_utf8_are_refused(tmp_path, header):
     path = tmp_path / "latin.csv"
     path.write_bytes("größe,b\n1,2\n".encode("latin-1"))
-    with pytest.raises(SourceError, match=r"latin\.csv, line 1: the name .*is not UTF-8; convert"):
+    with pytest.raises(SourceError, match=r"latin\.csv, line 1: the name .*is not UTF-8; pass enc"):
         open_rows(path, header=header)
     path.write_text("größe,b\n1,2\n", encoding="utf-8")
     assert open_rows(path, header=header).feature_names == ["größe", "b"]
