@@ -121,6 +121,33 @@ def test_importing_sksketch_imports_no_library_and_finds_every_name():
         sksketch.StreamingPCB  # noqa: B018
 
 
+# Every help, the version, and what TAB shows, in one process.
+ASK_FOR_HELP = """
+import json, os, sys
+from sksketch.cli import main
+from sksketch.cli.help import EXAMPLES
+
+sys.stdout = open(os.devnull, "w")
+codes = [main(words) for words in [["--help"], ["--version"], *([c, "--help"] for c in EXAMPLES)]]
+for words in ["", "pca --sketch ", "kpca --kernel ", "online -"]:
+    line = f"sksketch {words}"
+    os.environ |= {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    os.environ["_SKSKETCH_COMPLETE"] = "complete_bash"
+    try:
+        main([])
+    except SystemExit as done:
+        codes.append(done.code)
+print(json.dumps([codes, sorted(sys.modules)]), file=sys.__stdout__)
+"""
+
+
+def test_help_and_completion_load_no_library_that_computes():
+    codes, loaded = json.loads(run_python(ASK_FOR_HELP))
+    assert set(codes) == {0}
+    heavy = {"numpy", "scipy", "sklearn", "narwhals", "numba", "safetensors", "array_api_compat"}
+    assert heavy & set(loaded) == set()
+
+
 def test_type_checkers_see_the_names_that_are_looked_up():
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     (block,) = [n for n in tree.body if isinstance(n, ast.If) and isinstance(n.test, ast.Name)]
