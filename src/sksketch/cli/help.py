@@ -12,7 +12,6 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from sksketch import __version__
 from sksketch.cli.options import PANELS
 from sksketch.cli.printing import echo
 
@@ -92,6 +91,8 @@ def _heading(parameter: object) -> str:
 
 def _print_version(asked: bool) -> None:
     if asked:
+        from sksketch import __version__
+
         echo(f"sksketch {__version__}")
         raise typer.Exit
 
