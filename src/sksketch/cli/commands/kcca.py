@@ -36,7 +36,7 @@ def kcca(
 ) -> None:
     """Find functions of two views of the rows that correlate most, in flat memory."""
     keep_sources(rows, run.output)
-    source = open_source(rows, other)
+    source = open_source(rows, other, run, numbers=True)
     model = StreamingKernelCCA(
         components, ridge=_ridge(ridge), solver=solver.value, **features.options()
     )

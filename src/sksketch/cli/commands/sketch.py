@@ -8,7 +8,7 @@ import typer
 
 from sksketch.cli.learning import numbered, save
 from sksketch.cli.options import Method, Purpose, Rows, Run, Spread, Target
-from sksketch.cli.running import keep_sources, learn, open_source, require_target, sketch_options
+from sksketch.cli.running import keep_sources, learn, open_source, sketch_options
 from sksketch.cli.saving import of_source
 from sksketch.decomposition import StreamingPCA, StreamingSVD
 from sksketch.ridge import StreamingRidge
@@ -27,9 +27,8 @@ def sketch(
     """Sketch rows into a small file, to merge with others and to read out later."""
     keep_sources(rows, run.output)
     purpose = purpose or (Purpose.pca if target is None else Purpose.ridge)
-    source = open_source(rows, target, run, spread)
-    if purpose == Purpose.ridge:
-        require_target(source)
+    ridge = purpose == Purpose.ridge
+    source = open_source(rows, target, run, spread, learns=ridge, numbers=ridge)
     kinds: dict[str, Any] = {"pca": StreamingPCA, "svd": StreamingSVD, "ridge": StreamingRidge}
     model = numbered(kinds[purpose.value](**sketch_options(method, source)), method, spread)
     learn(model, source, rows, target, run, spread)
