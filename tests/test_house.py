@@ -107,6 +107,67 @@ def test_importing_sksketch_imports_no_extra():
     assert EXTRAS & (set(after) - set(before)) == set()
 
 
+def test_importing_sksketch_imports_no_library_and_finds_every_name():
+    loaded = json.loads(
+        run_python(
+            "import json, sys, sksketch; loaded = sorted(sys.modules); "
+            "assert set(sksketch.__all__) <= set(dir(sksketch)); "
+            "assert all(getattr(sksketch, name) is not None for name in sksketch.__all__); "
+            "assert sksketch.run.loading.load is sksketch.load; print(json.dumps(loaded))"
+        )
+    )
+    assert {"numpy", "scipy", "sklearn", "sksketch.run"} & set(loaded) == set()
+    with pytest.raises(AttributeError, match="no attribute 'StreamingPCB'"):
+        sksketch.StreamingPCB  # noqa: B018
+
+
+# Every help, the version, and what TAB shows, in one process.
+ASK_FOR_HELP = """
+import json, os, sys
+from sksketch.cli import main
+from sksketch.cli.help import EXAMPLES
+
+sys.stdout = open(os.devnull, "w")
+codes = [main(words) for words in [["--help"], ["--version"], *([c, "--help"] for c in EXAMPLES)]]
+for words in ["", "pca --sketch ", "kpca --kernel ", "online -"]:
+    line = f"sksketch {words}"
+    os.environ |= {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    os.environ["_SKSKETCH_COMPLETE"] = "complete_bash"
+    try:
+        main([])
+    except SystemExit as done:
+        codes.append(done.code)
+print(json.dumps([codes, sorted(sys.modules)]), file=sys.__stdout__)
+"""
+
+
+def test_help_and_completion_load_no_library_that_computes():
+    codes, loaded = json.loads(run_python(ASK_FOR_HELP))
+    assert set(codes) == {0}
+    heavy = {"numpy", "scipy", "sklearn", "narwhals", "numba", "safetensors", "array_api_compat"}
+    assert heavy & set(loaded) == set()
+
+
+def test_type_checkers_see_the_names_that_are_looked_up():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    (block,) = [n for n in tree.body if isinstance(n, ast.If) and isinstance(n.test, ast.Name)]
+    seen = {alias.name: node.module for node in block.body for alias in node.names}
+    assert seen.keys() == set(sksketch.__all__)
+    assert {name: f"sksketch.{place}" for name, place in sksketch._PLACE_OF.items()} == {
+        name: module for name, module in seen.items() if module != "sksketch"
+    }
+
+
+def test_rows_of_dask_load_what_runs_them():
+    code = (
+        "import sys, dask.array as da; from sksketch.decomposition import StreamingPCA; "
+        "assert 'sksketch.run' not in sys.modules; "
+        "X = da.ones((8, 2), chunks=(4, 2)) * [1.0, 2.0] + da.eye(8, chunks=4)[:, :2]; "
+        "print(StreamingPCA(1).fit(X).n_samples_seen_)"
+    )
+    assert run_python(code) == "8\n"
+
+
 def test_only_the_namespace_module_names_device_libraries():
     naming = [path for path in MODULES if words(path) & {"torch", "cupy"}]
     assert naming == [PACKAGE / "arrays" / "namespace.py"]

@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from sksketch import StreamingPCA, StreamingRidge, StreamingSVD, cli, load
+from sksketch.cli.help import EXAMPLES
 from sksketch.cli.memory import largest_sketch, parse_size
-from sksketch.cli.options import EXAMPLES
 from sksketch.state.persistence import read_state
 
 README = Path(__file__).parents[2] / "README.md"

@@ -36,6 +36,7 @@ from sksketch import (
     StreamingSpectralClustering,
     StreamingSVD,
     SubspaceReduction,
+    TableEncoder,
     make_sketch,
 )
 from sksketch.sketches import buffer
@@ -122,6 +123,7 @@ MAKERS: dict[str, tuple[int, Callable[[], Any]]] = {
     "spectral-clustering": (90, lambda: StreamingSpectralClustering(2, landmarks=6)),
     "multiview-mixture": (300, lambda: MultiviewMixture(2, landmarks=6, lift_rows=10)),
     "kernel-cca-finished": (90, lambda: StreamingKernelCCA(2, n_random_features=16)),
+    "table-encoder": (90, lambda: TableEncoder(max_categories=4)),
     "kernel-cca-steps": (90, lambda: StreamingKernelCCA(2, solver="sgd", n_steps=3, **KERNEL)),
 }
 
@@ -144,8 +146,8 @@ def fed(made: Any, X: Any) -> Any:
         return made.partial_fit(X, y if made.method == "rfd" else y[:, 0])
     if isinstance(made, (ReducedClassifier, ReducedRegressor)):
         return made.fit(X, np.sign(y[:, 0] - 0.7))
-    if isinstance(made, StreamingSpectralClustering):
-        return made.fit(X)
+    if isinstance(made, (StreamingSpectralClustering, TableEncoder)):
+        return made.partial_fit(X) if isinstance(made, TableEncoder) else made.fit(X)
     if isinstance(made, MultiviewMixture):
         return made.fit(*mixed(len(X)))
     if isinstance(made, KERNELS) and not hasattr(made, "n_features_in_") and len(X) > 40:
@@ -178,7 +180,7 @@ def answers(made: Any) -> dict[str, Any]:
             "objective_gap_bound": made.objective_gap_bound_,
             "reduced": made.reduction_.transform(rows(3)).tolist(),
         }
-    if isinstance(made, (SubspaceReduction, RandomReduction)):
+    if isinstance(made, (SubspaceReduction, RandomReduction, TableEncoder)):
         return {
             "kind": made.kind,
             "n_rows_seen": getattr(made, "n_samples_seen_", 0),

@@ -8,14 +8,15 @@ import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
+from sksketch import _keys
 from sksketch.kernel_methods.bandwidth import median_distance, resolve_bandwidth
 from sksketch.kernel_methods.feature_maps import NystromMap, RandomFeatureMap, load_features
-from sksketch.kernel_methods.kernels import PARAMETERS, Kernel, canonical_name, check_domain
+from sksketch.kernel_methods.kernels import Kernel, canonical_name, check_domain
 
 RNG = np.random.default_rng(0)
 X = np.abs(RNG.standard_normal((6, 4))) * 0.5
 KERNELS = [
-    *((name, {}) for name in PARAMETERS if name not in ("dot-product", "matern", "arc-cosine")),
+    *((name, {}) for name in _keys.KERNELS if name not in ("dot-product", "matern", "arc-cosine")),
     ("matern", {"nu": 1.5}),
     ("matern", {"nu": 0.8}),
     ("dot-product", {"radius": 2.0}),

@@ -16,7 +16,7 @@ from sksketch import (
     fit_stream,
     open_rows,
 )
-from sksketch.online.catalog import METHODS
+from sksketch._keys import ONLINE_METHODS as METHODS
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((900, 12)) * (RNG.random((900, 12)) < 0.4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -12,7 +13,6 @@ from sksketch._command import leave_quietly
 from sksketch.cli.printing import echo
 from sksketch.cli.stopping import exit_code, stoppable
 from sksketch.exceptions import ExplainedError, Option, StreamExhaustedError
-from sksketch.streams.prefetch import is_reading
 
 try:
     import rich  # noqa: F401  (only to know)
@@ -84,11 +84,18 @@ def run() -> NoReturn:
     code = main()
     # What is left goes with the process, and need not be looked through for garbage.
     gc.freeze()
-    if is_reading():
+    if threading.active_count() > 1 and _is_reading():
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _is_reading() -> bool:
+    """Return whether a thread still waits for input; there is none where nothing was read."""
+    from sksketch.streams.prefetch import is_reading
+
+    return is_reading()
 
 
 def _build_app() -> Any:
@@ -108,7 +115,7 @@ def _build_app() -> Any:
         svd,
         tour,
     )
-    from sksketch.cli.options import epilog, grouped
+    from sksketch.cli.help import PlainCommand, before_commands, epilog, grouped
 
     app = typer.Typer(
         help="Learn from matrices that do not fit: one pass, flat memory, certified error.",
@@ -117,13 +124,14 @@ def _build_app() -> Any:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    app.callback()(before_commands)
     learning: list[Any] = [
         *(pca.pca, svd.svd, ridge.ridge, online.online),
         *(kpca.kpca, kcca.kcca, reduce.reduce, sketch.sketch),
     ]
     using: list[Any] = [merge.merge, apply.apply, info.info, report.report, tour.tour]
     for command in (*learning, *using):
-        app.command(epilog=epilog(command.__name__))(grouped(command))
+        app.command(cls=PlainCommand, epilog=epilog(command.__name__))(grouped(command))
     return app
 
 

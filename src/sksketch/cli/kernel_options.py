@@ -1,4 +1,4 @@
-"""Options of the kernel commands, and their ending."""
+"""Options of the kernel commands."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from sksketch.cli.learning import save
-from sksketch.cli.options import Rows, Run
-from sksketch.cli.saving import of_source
-from sksketch.kernel_methods.kernels import PARAMETERS
-from sksketch.streams import RowSource
-from sksketch.streams.files import STDIN
+from sksketch._keys import KERNELS
+from sksketch.cli.options import in_kernel, in_model
 
 
 def known_kernels(incomplete: str) -> list[str]:
     """Return the kernels that begin so, for the completion of the shell."""
-    return [name for name in PARAMETERS if name.startswith(incomplete)]
+    return [name for name in KERNELS if name.startswith(incomplete)]
 
 
 @dataclass(frozen=True)
@@ -26,26 +22,24 @@ class Features:
 
     kernel: Annotated[
         str,
-        typer.Option(
-            metavar="NAME", help=f"{', '.join(PARAMETERS)}.", autocompletion=known_kernels
-        ),
+        in_kernel(metavar="NAME", help=f"{', '.join(KERNELS)}.", autocompletion=known_kernels),
     ] = "gaussian"
     bandwidth: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Width of the kernel; median estimates it.")
+        str, in_kernel(metavar="NUMBER", help="Width of the kernel; median estimates it.")
     ] = "median"
     parameter: Annotated[
         list[str] | None,
-        typer.Option(
+        in_kernel(
             metavar="NAME=NUMBER", help="Parameter of the kernel: nu, degree, coef0, order ..."
         ),
     ] = None
-    features: Annotated[int, typer.Option(min=1, help="Number of random features.")] = 4096
+    features: Annotated[int, in_kernel(min=1, help="Number of random features.")] = 4096
     landmarks: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of Nyström landmarks, instead of random features."),
+        in_kernel(min=1, help="Number of Nyström landmarks, instead of random features."),
     ] = None
-    batch: Annotated[int, typer.Option(min=1, help="Rows per batch.")] = 1024
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0
+    batch: Annotated[int, in_kernel(min=1, help="Rows per batch.")] = 1024
+    seed: Annotated[int, in_kernel(help="Random seed.")] = 0
 
     def options(self) -> dict[str, Any]:
         """Return the parameters of an estimator."""
@@ -61,25 +55,15 @@ class Features:
 
 
 Count = Annotated[
-    int, typer.Option("--components", "-k", min=1, metavar="N", help="Number of components.")
+    int,
+    in_model(
+        "--components",
+        "-k",
+        min=1,
+        metavar="N",
+        help="Number of components.",
+    ),
 ]
-
-
-def save_with_embedding(
-    model: Any, source: RowSource, rows: Rows, run: Run, *, pairs: bool = False
-) -> None:
-    """Save a model with some rows' components for its report, and print what was found.
-
-    With ``pairs`` targets are a second view; else they are labels, of no use here.
-    """
-    if STDIN not in rows.sources:
-        block = next(source.blocks())
-        # The blocks are bare arrays, and scikit-learn would miss their names.
-        names = vars(model).pop("feature_names_in_", None)
-        model.keep_embedding(*((block.X, block.y) if pairs else (block.X,)))
-        if names is not None:
-            model.feature_names_in_ = names
-    save(of_source(model, source), run)
 
 
 def _bandwidth(text: str) -> float | str:

@@ -1,4 +1,4 @@
-"""Steps that the commands pca, svd, ridge and sketch share: parts, saved sketches, the ending."""
+"""Steps that commands share: parts, saved sketches, the ending."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from sksketch.decomposition import StreamingPCA
 from sksketch.models.base import Estimator
 from sksketch.models.standardized import StandardizingEstimator
 from sksketch.sketches import Centered, Regression, Sketch
+from sksketch.streams import RowSource
+from sksketch.streams.files import STDIN
 
 
 def decompose(
@@ -99,3 +101,20 @@ def save(saved: Saved, run: Run) -> None:
         say(run, "saved to stdout")
     elif run.as_json or not run.quiet:
         print_model(saved, run.output, run.as_json)
+
+
+def save_with_embedding(
+    model: Any, source: RowSource, rows: Rows, run: Run, *, pairs: bool = False
+) -> None:
+    """Save a model with some rows' components for its report, and print what was found.
+
+    With ``pairs`` targets are a second view; else they are labels, of no use here.
+    """
+    if STDIN not in rows.sources:
+        block = next(source.blocks())
+        # The blocks are bare arrays, and scikit-learn would miss their names.
+        names = vars(model).pop("feature_names_in_", None)
+        model.keep_embedding(*((block.X, block.y) if pairs else (block.X,)))
+        if names is not None:
+            model.feature_names_in_ = names
+    save(of_source(model, source), run)

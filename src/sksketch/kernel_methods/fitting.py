@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from sksketch._keys import KERNELS
 from sksketch._typing import Rows, RowsLike
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import on_device
@@ -16,7 +17,7 @@ from sksketch.arrays.random import sampled
 from sksketch.arrays.rows import laid_out
 from sksketch.kernel_methods.bandwidth import resolve_bandwidth
 from sksketch.kernel_methods.feature_maps import FeatureMap, NystromMap, RandomFeatureMap
-from sksketch.kernel_methods.kernels import PARAMETERS, Kernel, canonical_name, check_domain
+from sksketch.kernel_methods.kernels import Kernel, canonical_name, check_domain
 from sksketch.models.base import Estimator
 from sksketch.models.checks import checked_array, checked_on_device, checked_rows, host_rows
 from sksketch.models.constraints import (
@@ -50,7 +51,7 @@ Params: TypeAlias = Mapping[str, Any]
 BANDWIDTH = (number(0.0, bounds="()"), one_of("median"))
 #: What all estimators with a kernel take.
 KERNEL_CONSTRAINTS: Constraints = {
-    "kernel": (kernel_among(PARAMETERS),),
+    "kernel": (kernel_among(KERNELS),),
     "bandwidth": BANDWIDTH,
     "kernel_params": (DICTIONARY, NOTHING),
     "n_random_features": (whole(1),),

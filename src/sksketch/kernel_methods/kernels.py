@@ -10,21 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.special
 
+from sksketch._keys import KERNELS
 from sksketch._typing import Rows
 from sksketch.arrays.namespace import dtype_name, like, namespace, to_numpy
 
-# Parameters of each kernel, with their defaults. All see the rows divided by the bandwidth.
-PARAMETERS: dict[str, dict[str, Any]] = {
-    "gaussian": {},
-    "laplacian": {},
-    "cauchy": {},
-    "matern": {"nu": 1.5},
-    "dot-product": {"coefficients": None, "radius": None},
-    "polynomial": {"degree": 3, "coef0": 1.0},
-    "exponential-semigroup": {"beta": 1.0},
-    "reciprocal-semigroup": {"rate": 1.0},
-    "arc-cosine": {"order": 1},
-}
 SHIFT_INVARIANT = ("gaussian", "laplacian", "cauchy", "matern")
 SEMIGROUP = ("exponential-semigroup", "reciprocal-semigroup")
 
@@ -86,20 +75,20 @@ def check_domain(kernel: str, X: Any) -> None:
 
 
 def canonical_name(name: str) -> str:
-    """Return the name of a kernel as `PARAMETERS` has it.
+    """Return the name of a kernel as `KERNELS` has it.
 
     >>> canonical_name("arc_cosine")
     'arc-cosine'
     """
     found = str(name).lower().replace("_", "-").replace(" ", "-")
     found = {"rbf": "gaussian"}.get(found, found)
-    if found not in PARAMETERS:
-        raise ValueError(f"there is no kernel {name!r}; give one of {', '.join(PARAMETERS)}")
+    if found not in KERNELS:
+        raise ValueError(f"there is no kernel {name!r}; give one of {', '.join(KERNELS)}")
     return found
 
 
 def _checked_params(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    known = PARAMETERS[name]
+    known = KERNELS[name]
     for key in given:
         if key not in known:
             takes = f"takes {', '.join(known)}" if known else "takes none"

@@ -1,11 +1,12 @@
 """Rows that dask holds: estimators tell them from others and hand them to a runner.
 
-Runners know estimators and lie above them, so nothing here imports one: `sksketch.run` sets the
-one for dask when it is imported, which `import sksketch` does.
+Runners know estimators and lie above them, so nothing here imports one at the start: `sksketch.run`
+sets the one for dask when it is imported, at the latest when such rows arrive.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -29,6 +30,12 @@ def set_runner(fit: Callable[..., Any], answer: Callable[[Any, str, Any], Any]) 
     _runners["dask"] = Runner(fit, answer)
 
 
+def _runner() -> Runner:
+    if "dask" not in _runners:
+        importlib.import_module("sksketch.run")
+    return _runners["dask"]
+
+
 def is_dask(X: object) -> bool:
     """Tell dask's arrays, frames and lists of Delayed from rows in memory."""
     if isinstance(X, list | tuple) and len(X):
@@ -45,10 +52,10 @@ def fit_dask(
     estimator: Estimator, X: object, y: object = None, sample_weight: object = None
 ) -> Estimator:
     """Learn from a collection of dask where its rows lie."""
-    fitted: Estimator = _runners["dask"].fit(estimator, X, y, sample_weight)
+    fitted: Estimator = _runner().fit(estimator, X, y, sample_weight)
     return fitted
 
 
 def lazily(estimator: object, method: str, X: object) -> Any:
     """Return what a method would give for a dask collection, to be computed when needed."""
-    return _runners["dask"].answer(estimator, method, X)
+    return _runner().answer(estimator, method, X)

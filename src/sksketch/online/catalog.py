@@ -20,8 +20,7 @@ from sksketch.online.losses import Loss
 from sksketch.online.vocabulary import Vocabulary
 from sksketch.state.persistence import State
 
-METHODS = ("rfd", "fd", "pfd", "rp", "oja", "full", "adagrad", "ogd")
-# Those that can take the curvature of the loss; the others are as the paper has them.
+# Methods that can take the curvature of the loss; the others are as the paper has them.
 BY_LOSS = ("rfd", "fd", "pfd", "full")
 CURVATURES = ("loss", "gradient")
 KINDS: dict[str, Any] = {

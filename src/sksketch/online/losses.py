@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from sksketch.online.kernels import layout, online_kernels
 
-CLASSIFICATION = ("squared", "logistic", "hinge")
-REGRESSION = ("squared", "absolute", "huber")
 CODES = {
     "squared": layout.SQUARED,
     "logistic": layout.LOGISTIC,

@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from sksketch._keys import ONLINE_CLASSIFICATION
 from sksketch._typing import Array, OneRow, Rows, RowsLike
 from sksketch.models import labels
 from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
@@ -21,7 +22,6 @@ from sksketch.online.checks import (
     labels_with,
     signs,
 )
-from sksketch.online.losses import CLASSIFICATION
 from sksketch.online.online_estimator import OnlineEstimator
 from sksketch.state.guard import reads
 from sksketch.state.persistence import State
@@ -126,7 +126,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
 
     kind = "online-newton-classifier"
     _constraints = OnlineEstimator._shared_constraints | {
-        "loss": (one_of(*CLASSIFICATION),),
+        "loss": (one_of(*ONLINE_CLASSIFICATION),),
         "class_weight": (DICTIONARY, one_of("balanced"), NOTHING),
     }
 

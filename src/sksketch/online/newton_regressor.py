@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
+from sksketch._keys import ONLINE_REGRESSION
 from sksketch._typing import Array, OneRow, Rows, RowsLike
 from sksketch.models.constraints import number, one_of
 from sksketch.online.catalog import BY_LOSS
 from sksketch.online.checks import largest_of
 from sksketch.online.curvature.learner import CurvatureLearner
-from sksketch.online.losses import REGRESSION
 from sksketch.online.online_estimator import OnlineEstimator
 from sksketch.state.persistence import State
 
@@ -128,7 +128,7 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
 
     kind = "online-newton-regressor"
     _constraints = OnlineEstimator._shared_constraints | {
-        "loss": (one_of(*REGRESSION),),
+        "loss": (one_of(*ONLINE_REGRESSION),),
         "huber_width": (number(0.0, bounds="()"),),
     }
     _y_options: ClassVar[dict[str, Any]] = {"y_numeric": True, "multi_output": True}

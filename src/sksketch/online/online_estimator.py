@@ -18,6 +18,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from sksketch._keys import ONLINE_METHODS
 from sksketch._typing import Array, OneRow, Rows, RowsLike
 from sksketch.arrays.rows import laid_out
 from sksketch.exceptions import NotMergeableError
@@ -29,7 +30,6 @@ from sksketch.online import learning
 from sksketch.online.catalog import (
     BY_LOSS,
     CURVATURES,
-    METHODS,
     new_curvature_learner,
     new_learner,
 )
@@ -61,7 +61,7 @@ class OnlineEstimator(Estimator):
     _fitted = "learners_"
     _learns_with_blas = False
     _shared_constraints: ClassVar[Constraints] = {
-        "method": (one_of(*METHODS),),
+        "method": (one_of(*ONLINE_METHODS),),
         "sketch_size": (whole(2),),
         "C": (one_of("auto"), number(0.0, bounds="()")),
         "initial_ridge": (one_of("auto"), number(0.0)),

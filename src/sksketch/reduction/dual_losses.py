@@ -16,9 +16,6 @@ import scipy.special
 
 from sksketch._typing import Array
 
-CLASSIFICATION = ("hinge", "squared_hinge", "logistic", "softmax", "squared")
-REGRESSION = ("squared", "absolute")
-
 # Curvature of the conjugates that are parts of lines and squares.
 CURVATURES = {"hinge": 0.0, "squared_hinge": 0.5, "squared": 1.0, "absolute": 0.0}
 

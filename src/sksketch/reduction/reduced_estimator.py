@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from sksketch._keys import REDUCED_METHODS
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.rows import as_rows, as_weights
 from sksketch.exceptions import StateFormatError
@@ -31,7 +32,7 @@ from sksketch.models.parameters import seed_of
 from sksketch.models.scikit_learn import Callbacks
 from sksketch.reduction.random_reduction import RandomReduction
 from sksketch.reduction.reading import labels_and_coordinates, measured
-from sksketch.reduction.reduced_problem import METHODS, SUBSPACE, ReducedModel, ReducedProblem
+from sksketch.reduction.reduced_problem import SUBSPACE, ReducedModel, ReducedProblem
 from sksketch.reduction.reduction_base import REDUCTION_CONSTRAINTS
 from sksketch.reduction.residual import (
     Blocks,
@@ -75,7 +76,7 @@ class ReducedEstimator(Estimator):
 
     _fitted = "coef_"
     _shared_constraints: ClassVar[Constraints] = REDUCTION_CONSTRAINTS | {
-        "method": (one_of(*METHODS),),
+        "method": (one_of(*REDUCED_METHODS),),
         "alpha": (number(0.0, bounds="()"),),
         "tol": (number(0.0, bounds="()"),),
         "n_power_iter": (whole(0),),

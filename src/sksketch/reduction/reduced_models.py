@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from sksketch._keys import DUAL_CLASSIFICATION, DUAL_REGRESSION
 from sksketch._typing import Array, Rows, RowsLike, Seed
 from sksketch.models import labels
 from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
@@ -21,7 +22,6 @@ from sksketch.models.labels import (
     weights_by_class,
 )
 from sksketch.models.quality import LabelRating, RegressionRating
-from sksketch.reduction.dual_losses import CLASSIFICATION, REGRESSION
 from sksketch.reduction.reduced_estimator import ReducedEstimator
 from sksketch.reduction.reduced_problem import ReducedModel, ReducedProblem, coded
 from sksketch.state.guard import reads
@@ -138,7 +138,7 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
 
     kind = "reduced-classifier"
     _constraints = ReducedEstimator._shared_constraints | {
-        "loss": (one_of(*CLASSIFICATION),),
+        "loss": (one_of(*DUAL_CLASSIFICATION),),
         "class_weight": (DICTIONARY, one_of("balanced"), NOTHING),
     }
     _numeric_targets = False
@@ -335,7 +335,7 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
     """
 
     kind = "reduced-regressor"
-    _constraints = ReducedEstimator._shared_constraints | {"loss": (one_of(*REGRESSION),)}
+    _constraints = ReducedEstimator._shared_constraints | {"loss": (one_of(*DUAL_REGRESSION),)}
     _numeric_targets = True
 
     def __init__(

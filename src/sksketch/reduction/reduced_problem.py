@@ -24,9 +24,7 @@ from sksketch.reduction.dual_losses import DualLoss
 from sksketch.reduction.residual import Blocks, combination
 from sksketch.reduction.subspace import LinearMap
 
-METHODS = ("nor", "nordr", "rp", "rpdr", "dsrr")
-
-# Those on a subspace of the data, and those that take the model back by its dual variables.
+# Methods on a subspace of the data, and those that take the model back by its dual variables.
 SUBSPACE, RECOVERED = ("nor", "nordr"), ("nordr", "rpdr", "dsrr")
 
 # Original columns times models that are worked on at a time.

@@ -50,9 +50,10 @@ def transform_stream(
 
     Examples
     --------
-    >>> from sksketch import StreamingPCA, datasets
+    >>> from sksketch import StreamingPCA, datasets, fit_stream
     >>> rows = datasets.low_rank_plus_noise(2_000, 30, rank=2, noise=0.01, seed=0)
-    >>> transform_stream(StreamingPCA(2).fit(rows), rows, progress=False).shape
+    >>> pca = fit_stream(StreamingPCA(2), rows, progress=False)
+    >>> transform_stream(pca, rows, progress=False).shape
     (2000, 2)
     """
     return _answers(model, "transform", source, out, progress)

@@ -13,9 +13,11 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from sksketch._typing import PathLike
+# Its arrays are those of numpy and scipy, which the help of a command does without.
+if TYPE_CHECKING:
+    from sksketch._typing import PathLike
 
 if sys.platform != "win32":
     import fcntl

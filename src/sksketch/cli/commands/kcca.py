@@ -5,12 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
-from sksketch.cli.kernel_options import Count, Features, number_of, save_with_embedding
-from sksketch.cli.options import Rows, Run
-from sksketch.cli.running import keep_sources, open_source, stream
-from sksketch.kernel_methods import StreamingKernelCCA
+from sksketch.cli.kernel_options import Count, Features, number_of
+from sksketch.cli.options import Rows, Run, in_columns, in_model
 
 
 class CcaSolver(StrEnum):
@@ -26,15 +22,24 @@ def kcca(
     run: Run,
     features: Features,
     other: Annotated[
-        str, typer.Option("--other", metavar="A,B", help="Columns of the second view.")
+        str,
+        in_columns("--other", metavar="A,B", help="Columns of the second view."),
     ],
     components: Count = 2,
     ridge: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Penalty; auto follows the number of rows.")
+        str,
+        in_model(
+            metavar="NUMBER",
+            help="Penalty; auto follows the number of rows.",
+        ),
     ] = "auto",
-    solver: Annotated[CcaSolver, typer.Option(help="Solver of the components.")] = CcaSolver.auto,
+    solver: Annotated[CcaSolver, in_model(help="Solver of the components.")] = CcaSolver.auto,
 ) -> None:
     """Find functions of two views of the rows that correlate most, in flat memory."""
+    from sksketch.cli.learning import save_with_embedding
+    from sksketch.cli.running import keep_sources, open_source, stream
+    from sksketch.kernel_methods import StreamingKernelCCA
+
     keep_sources(rows, run.output)
     source = open_source(rows, other, run, numbers=True)
     model = StreamingKernelCCA(

@@ -7,11 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sksketch.cli.kernel_options import Count, Features, save_with_embedding
-from sksketch.cli.options import Rows, Run, Spread
-from sksketch.cli.running import in_parts, keep_sources, open_source, stream
-from sksketch.kernel_methods import StreamingKernelPCA
-from sksketch.streams.files import STDIN
+from sksketch.cli.kernel_options import Count, Features
+from sksketch.cli.options import Rows, Run, Spread, in_model
 
 
 class PcaSolver(StrEnum):
@@ -28,15 +25,22 @@ def kpca(
     features: Features,
     spread: Spread,
     components: Count = 2,
-    solver: Annotated[PcaSolver, typer.Option(help="Solver of the components.")] = PcaSolver.auto,
+    solver: Annotated[PcaSolver, in_model(help="Solver of the components.")] = PcaSolver.auto,
     polish: Annotated[
-        int, typer.Option(min=0, help="Further passes over the rows, for --solver sgd.")
+        int,
+        in_model(min=0, help="Further passes over the rows, for --solver sgd."),
     ] = 0,
     center: Annotated[
-        bool, typer.Option("--center/--no-center", help="Whether features are centered.")
+        bool,
+        in_model("--center/--no-center", help="Whether features are centered."),
     ] = True,
 ) -> None:
     """Find kernel principal components in flat memory, and say which features were taken."""
+    from sksketch.cli.learning import save_with_embedding
+    from sksketch.cli.running import in_parts, keep_sources, open_source, stream
+    from sksketch.kernel_methods import StreamingKernelPCA
+    from sksketch.streams.files import STDIN
+
     keep_sources(rows, run.output)
     if STDIN in rows.sources and polish:
         raise typer.BadParameter("stdin can be read only once; give a file for --polish")

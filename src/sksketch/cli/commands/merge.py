@@ -7,9 +7,6 @@ from typing import Annotated
 import typer
 
 from sksketch.cli.options import Json, Output
-from sksketch.cli.printing import echo
-from sksketch.cli.saving import STDOUT, blaming, read_merged, write
-from sksketch.cli.show import print_model
 
 
 def merge(
@@ -18,6 +15,10 @@ def merge(
     as_json: Json = False,
 ) -> None:
     """Merge saved sketches or models of different rows into one."""
+    from sksketch.cli.printing import echo
+    from sksketch.cli.saving import STDOUT, blaming, read_merged, write
+    from sksketch.cli.show import print_model
+
     if len(files) < 2:
         raise typer.BadParameter("give at least two files to merge")
     with blaming(" or ".join(files)):

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from sksketch.cli.learning import decompose, n_components
-from sksketch.cli.options import Components, Method, Rows, Run, Spread, Standardize, Tolerance
-from sksketch.decomposition import StreamingPCA
+from sksketch.cli.options import (
+    Components,
+    Method,
+    RowsOrSketches,
+    Run,
+    Spread,
+    Standardize,
+    Tolerance,
+    in_model,
+)
 
 
 def pca(
-    rows: Rows,
+    rows: RowsOrSketches,
     run: Run,
     method: Method,
     spread: Spread,
@@ -20,10 +25,14 @@ def pca(
     tol: Tolerance = None,
     standardize: Standardize = False,
     whiten: Annotated[
-        bool, typer.Option("--whiten", help="Scale scores to unit variance.")
+        bool,
+        in_model("--whiten", help="Scale scores to unit variance."),
     ] = False,
 ) -> None:
     """Find principal components in one pass over the rows, centered in that pass."""
+    from sksketch.cli.learning import decompose, n_components
+    from sksketch.decomposition import StreamingPCA
+
     options = {"n_components": n_components(components), "tol": tol, "whiten": whiten}
     options |= {"standardize": standardize}
     decompose(StreamingPCA, options, rows, method, run, spread)

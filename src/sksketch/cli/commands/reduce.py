@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
-
-from sksketch.cli.commands.apply import check_output, write_answers
-from sksketch.cli.kept_apart import score, shares
-from sksketch.cli.options import Holdout, Rows, Run, Spread, Standardize, Target
-from sksketch.cli.running import finish, keep_sources, learn, open_source, stream
-from sksketch.cli.saving import STDOUT, of_source, write
-from sksketch.cli.show import print_model, progress_bar, say, warnings_in_one_line
-from sksketch.reduction import (
-    RandomReduction,
-    ReducedClassifier,
-    ReducedRegressor,
-    SubspaceReduction,
-)
-from sksketch.reduction.dual_losses import CLASSIFICATION, REGRESSION
-from sksketch.reduction.reduced_problem import METHODS, RECOVERED, SUBSPACE
-from sksketch.state.disk import is_same
-from sksketch.streams import RowSource
-from sksketch.streams.files import STDIN
-from sksketch.streams.source_in_units import SourceInUnits
-
-# Looks at the rows for the bounds of a subspace.
-CERTIFYING = 2
+from sksketch._keys import DUAL_CLASSIFICATION, DUAL_REGRESSION, REDUCED_METHODS
+from sksketch.cli.options import Holdout, Rows, Run, Spread, Standardize, Target, in_model
 
 
 class Operator(StrEnum):
@@ -55,45 +32,43 @@ class Reducing:
 
     components: Annotated[
         int,
-        typer.Option(
-            "--components", "-k", min=1, metavar="N", help="Number of coordinates of a row."
-        ),
+        in_model("--components", "-k", min=1, metavar="N", help="Number of coordinates of a row."),
     ] = 100
     method: Annotated[
         str,
-        typer.Option(metavar="KEY", help=f"{', '.join(METHODS)}; without target nor or rp."),
+        in_model(metavar="KEY", help=f"{', '.join(REDUCED_METHODS)}; without target nor or rp."),
     ] = "nor"
-    operator: Annotated[Operator, typer.Option(help="Random operator of the reduction.")] = (
+    operator: Annotated[Operator, in_model(help="Random operator of the reduction.")] = (
         Operator.countsketch
     )
     power_passes: Annotated[
-        int, typer.Option(min=0, help="Further passes over the rows, for a better subspace.")
+        int, in_model(min=0, help="Further passes over the rows, for a better subspace.")
     ] = 0
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0
+    seed: Annotated[int, in_model(help="Random seed.")] = 0
     shard: Annotated[
-        int, typer.Option(min=0, help="Number of this part, if subspaces are to be merged.")
+        int, in_model(min=0, help="Number of this part, if subspaces are to be merged.")
     ] = 0
     task: Annotated[
         Task | None,
-        typer.Option(help="classify (default) or regress."),
+        in_model(help="classify (default) or regress."),
     ] = None
     loss: Annotated[
         str | None,
-        typer.Option(
+        in_model(
             metavar="NAME",
-            help=f"{', '.join(CLASSIFICATION)}; to regress {', '.join(REGRESSION)}.",
+            help=f"{', '.join(DUAL_CLASSIFICATION)}; to regress {', '.join(DUAL_REGRESSION)}.",
         ),
     ] = None
-    alpha: Annotated[float, typer.Option(help="Penalty on the mean loss.")] = 1e-3
-    tol: Annotated[float, typer.Option(help="Duality gap to reach.")] = 1e-3
+    alpha: Annotated[float, in_model(help="Penalty on the mean loss.")] = 1e-3
+    tol: Annotated[float, in_model(help="Duality gap to reach.")] = 1e-3
     intercept: Annotated[
-        bool, typer.Option("--intercept/--no-intercept", help="Whether to learn an intercept.")
+        bool, in_model("--intercept/--no-intercept", help="Whether to learn an intercept.")
     ] = True
     standardize: Standardize = False
     holdout: Holdout = 0.0
     coordinates: Annotated[
         str | None,
-        typer.Option(
+        in_model(
             metavar="FILE",
             help="Output file of the coordinates: .parquet, .npz, .npy or .csv.",
         ),
@@ -106,95 +81,6 @@ def reduce(rows: Rows, run: Run, reducing: Reducing, spread: Spread, target: Tar
     Without --target or --task the subspace is saved, and with --coordinates those of the rows.
     With one of them a linear model of the original columns is, and how much better the best can be.
     """
-    keep_sources(rows, run.output)
-    learns = target is not None or reducing.task is not None
-    again = learns or reducing.power_passes or reducing.coordinates is not None
-    if STDIN in rows.sources and again:
-        raise typer.BadParameter("stdin can be read only once; give a file to look again")
-    if not learns and (reducing.standardize or reducing.holdout):
-        raise typer.BadParameter(
-            "--standardize and --holdout are for models; name what to predict with --target"
-        )
-    if (learns or reducing.method == "rp") and (spread.workers or spread.dask):
-        raise typer.BadParameter("--workers and --dask are for subspaces, without a target")
-    if reducing.coordinates is not None:
-        check_output(reducing.coordinates)
-        keep_sources(rows, reducing.coordinates)
-        if is_same(reducing.coordinates, run.output):
-            raise typer.BadParameter(f"{run.output} is to hold the model; name other --coordinates")
-    numbers = reducing.task == Task.regress
-    rows_read = source = open_source(rows, target, run, spread, learns=learns, numbers=numbers)
-    with warnings_in_one_line():
-        if not learns:
-            model = _reduction(reducing)
-            if isinstance(model, SubspaceReduction):
-                learn(model, source, rows, target, run, spread)
-                if STDIN not in rows.sources:
-                    with _watching(run, source, CERTIFYING) as watch:
-                        model.certify(source, n_looks=CERTIFYING, watch=watch)
-            else:
-                stream(model, source, run)
-        else:
-            model = _learner(reducing)
-            reduction = model.new_reduction()
-            learned, held = shares(source, reducing.holdout)
-            with _watching(run, learned, 1 if reducing.standardize else 0) as watch:
-                in_units = model.in_units(learned, watch)
-            stream(reduction, in_units, run)
-            with _watching(run, in_units, 3 if reducing.method in RECOVERED else 2) as watch:
-                model.fit_rows(in_units, reduction=reduction, watch=watch)
-            score(model, held, run)
-            rows_read = SourceInUnits(source, model.scale_)
-    write(of_source(model, source), run.output)
-    finish(run)
-    if reducing.coordinates is not None:
-        reduction = model.reduction_ if learns else model
-        write_answers(reduction, rows_read, reducing.coordinates, quiet=run.quiet)
-    if run.output == STDOUT:
-        say(run, "saved to stdout")
-    elif run.as_json or not run.quiet:
-        print_model(of_source(model, source), run.output, run.as_json)
+    from sksketch.cli.jobs.reducing import reduce_rows
 
-
-@contextmanager
-def _watching(run: Run, source: RowSource, n_looks: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar over several looks at the rows; yield what takes the rows of each block."""
-    n_done, n_rows = 0, source.n_rows
-    total = None if n_rows is None else n_rows * n_looks
-    with progress_bar(shown=not run.quiet and n_looks > 0) as bar:
-        bar(0, total)
-
-        def watch(n: int) -> None:
-            nonlocal n_done
-            n_done += n
-            bar(n_done, total)
-
-        yield watch
-
-
-def _reduction(reducing: Reducing) -> Any:
-    options: dict[str, Any] = {"operator": reducing.operator.value, "random_state": reducing.seed}
-    if reducing.method == "rp":
-        return RandomReduction(reducing.components, **options)
-    if reducing.method not in SUBSPACE:
-        raise typer.BadParameter(
-            f"--method {reducing.method} takes a model back; name what to predict with --target"
-        )
-    options |= {"n_power_iter": reducing.power_passes, "shard": reducing.shard}
-    return SubspaceReduction(reducing.components, **options)
-
-
-def _learner(reducing: Reducing) -> Any:
-    kind: Any = ReducedRegressor if reducing.task == Task.regress else ReducedClassifier
-    return kind(
-        reducing.components,
-        method=reducing.method,
-        alpha=reducing.alpha,
-        tol=reducing.tol,
-        operator=reducing.operator.value,
-        n_power_iter=reducing.power_passes,
-        fit_intercept=reducing.intercept,
-        random_state=reducing.seed,
-        standardize=reducing.standardize,
-        **({} if reducing.loss is None else {"loss": reducing.loss}),
-    )
+    reduce_rows(rows, run, reducing, spread, target)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from sksketch.cli.learning import decompose, n_components
-from sksketch.cli.options import Components, Method, Rows, Run, Spread, Standardize, Tolerance
-from sksketch.decomposition import StreamingSVD
+from sksketch.cli.options import (
+    Components,
+    Method,
+    RowsOrSketches,
+    Run,
+    Spread,
+    Standardize,
+    Tolerance,
+)
 
 
 def svd(
-    rows: Rows,
+    rows: RowsOrSketches,
     run: Run,
     method: Method,
     spread: Spread,
@@ -17,5 +23,8 @@ def svd(
     standardize: Standardize = False,
 ) -> None:
     """Find a truncated SVD in one pass over the rows, without centering."""
+    from sksketch.cli.learning import decompose, n_components
+    from sksketch.decomposition import StreamingSVD
+
     options = {"n_components": n_components(components), "tol": tol, "standardize": standardize}
     decompose(StreamingSVD, options, rows, method, run, spread)
