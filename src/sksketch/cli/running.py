@@ -46,12 +46,14 @@ def open_source(
     run: Run | None = None,
     spread: Spread | None = None,
     *,
+    learns: bool = False,
     numbers: bool = False,
 ) -> RowSource:
     """Open what the options describe; a table with other columns than numbers is encoded.
 
-    That takes a pass over the rows, which tells how to write them as numbers. Where ``numbers``
-    are to be predicted, a target that is text is refused before.
+    That takes a pass over the rows, which tells how to write them as numbers. Where the command
+    ``learns`` to predict, rows without a target are refused before, and where it predicts
+    ``numbers``, a target that is text.
     """
     for source in rows.sources:
         if source.endswith(".sks"):
@@ -60,23 +62,23 @@ def open_source(
     where, reading = place_of(rows), reading_of(rows, target)
     reading["columns"] = open_columns(rows, where, reading, run)
     if run is None or rows.encode is False or rows.one_hot or are_numbered(rows):
-        return _with_target(open_rows(where, **reading), numbers)
+        return _with_target(open_rows(where, **reading), learns, numbers)
     others: list[str] = []
     if not rows.encode:
         try:
-            return _with_target(open_rows(where, **reading), numbers)
+            return _with_target(open_rows(where, **reading), learns, numbers)
         except NotNumericError as error:
             if STDIN in rows.sources:
                 raise
             others = [str(error.column)]
-    table = open_rows(where, **raw_reading(reading, rows))
-    if numbers:
-        require_numbers(table)
+    table = _with_target(open_rows(where, **raw_reading(reading, rows)), learns, numbers)
     announce(rows, run, others_of(table) or others)
     return learn_encoder(table, raw_reading(reading, rows), rows, run, spread, checkpoint_of(run))
 
 
-def _with_target(source: RowSource, numbers: bool) -> RowSource:
+def _with_target(source: RowSource, learns: bool, numbers: bool) -> RowSource:
+    if learns:
+        require_target(source)
     if numbers:
         require_numbers(source)
     return source

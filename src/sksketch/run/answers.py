@@ -16,7 +16,8 @@ from sksketch.run.progress import Progress, reporting
 from sksketch.state.disk import replacing
 from sksketch.streams import RowSource, open_rows
 from sksketch.streams.blocks import Block, concatenated
-from sksketch.streams.writing import as_columns, is_known, writer_for
+from sksketch.streams.columns import NotNumericError
+from sksketch.streams.writing import as_columns, is_known, writing
 
 
 def transform_stream(
@@ -143,10 +144,16 @@ def open_for(model: Any, source: object) -> RowSource:
     first = model.steps[0][1] if hasattr(model, "steps") else model
     raw = bool(getattr(first, "takes_tables", False))
     names = getattr(first, "feature_names_in_", None)
-    rows = open_rows(source, raw=raw)
-    if names is None or rows.feature_names is None or rows.reads_once:
+    wanted = None if names is None else [str(name) for name in names]
+    try:
+        rows = open_rows(source, raw=raw)
+    except NotNumericError:
+        # Perhaps a column that the model does not want. What is read once has lost rows by now.
+        if wanted is None or isinstance(source, Iterator):
+            raise
+        return open_rows(source, columns=wanted, raw=raw)
+    if wanted is None or rows.feature_names is None or rows.reads_once:
         return rows
-    wanted = [str(name) for name in names]
     return rows if rows.feature_names == wanted else open_rows(source, columns=wanted, raw=raw)
 
 
@@ -179,7 +186,8 @@ def _answers(
     with reporting(progress) as report, ExitStack() as stack:
         writer = None
         if name is not None:
-            writer = writer_for(str(name), stack.enter_context(replacing(name)))
+            file = stack.enter_context(replacing(name))
+            writer = stack.enter_context(writing(str(name), file))
         report(0, rows.n_rows)
         for block, answer in answer_blocks(model, method, rows):
             if tally is not None:
@@ -193,8 +201,6 @@ def _answers(
             report(n_done, rows.n_rows)
         if not n_done:
             raise ValueError("the source gave no rows; give one that has some")
-        if writer is not None:
-            writer.close()
     return concatenated(parts) if parts else None
 
 
@@ -258,7 +264,10 @@ class _R2:
 
     def result(self) -> float:
         spread = self._squares - self._sums**2 / self._n
-        return float(np.mean(1.0 - self._errors / np.where(spread > 0, spread, np.nan)))
+        # As in scikit-learn, predictions of targets that are all the same are perfect or not.
+        same = np.where(self._errors == 0.0, 1.0, 0.0)
+        shares = 1.0 - self._errors / np.where(spread > 0, spread, 1.0)
+        return float(np.mean(np.where(spread > 0, shares, same)))
 
 
 def _tally(model: Any) -> _Tally:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import IO, Any, Protocol
 
 import numpy as np
@@ -151,11 +152,20 @@ class ParquetWriter:
 WRITERS: dict[str, Any] = {".npy": NpyWriter, ".npz": NpzWriter, ".parquet": ParquetWriter}
 
 
-def writer_for(name: str, file: IO[bytes]) -> Writer:
-    """Return what writes the format that a name ends in; CSV for others."""
+@contextmanager
+def writing(name: str, file: IO[bytes]) -> Iterator[Writer]:
+    """Give what writes the format that a name ends in, CSV for others, and close it at the end."""
     kinds = [kind for suffix, kind in WRITERS.items() if name.endswith(suffix)]
     writer: Writer = (kinds or [CsvWriter])[0](file)
-    return writer
+    try:
+        yield writer
+    except BaseException:
+        if isinstance(writer, ParquetWriter):
+            # Or it would try to, once the file is closed, and complain on stderr.
+            with suppress(OSError, ValueError):
+                writer.close()
+        raise
+    writer.close()
 
 
 def is_known(name: str) -> bool:

@@ -41,7 +41,7 @@ def kcca(
     from sksketch.kernel_methods import StreamingKernelCCA
 
     keep_sources(rows, run.output)
-    source = open_source(rows, other)
+    source = open_source(rows, other, run, numbers=True)
     model = StreamingKernelCCA(
         components, ridge=_ridge(ridge), solver=solver.value, **features.options()
     )

@@ -27,9 +27,8 @@ def sketch(
 
     running.keep_sources(rows, run.output)
     purpose = purpose or (Purpose.pca if target is None else Purpose.ridge)
-    source = running.open_source(rows, target, run, spread)
-    if purpose == Purpose.ridge:
-        running.require_target(source)
+    ridge = purpose == Purpose.ridge
+    source = running.open_source(rows, target, run, spread, learns=ridge, numbers=ridge)
     kinds: dict[str, Any] = {"pca": StreamingPCA, "svd": StreamingSVD, "ridge": StreamingRidge}
     model = numbered(kinds[purpose.value](**running.sketch_options(method, source)), method, spread)
     running.learn(model, source, rows, target, run, spread)

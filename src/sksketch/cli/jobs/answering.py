@@ -19,7 +19,7 @@ from sksketch.models.base import Estimator
 from sksketch.online import OnlineNewtonClassifier
 from sksketch.reduction import ReducedClassifier
 from sksketch.streams import RowSource
-from sksketch.streams.writing import as_columns, is_known, writer_for
+from sksketch.streams.writing import as_columns, is_known, writing
 
 CLASSIFIERS = (OnlineNewtonClassifier, ReducedClassifier)
 
@@ -76,8 +76,8 @@ def _write(saved: Saved, rows: Answered, output: str, *, quiet: bool) -> None:
         progress_bar(shown=not quiet) as progress,
         warnings_in_one_line(),
         opened(output) as file,
+        writing(output, file) as writer,
     ):
-        writer = writer_for(output, file)
         n_done = 0
         progress(n_done, rows.n_rows)
         for X, beside in rows.blocks():
@@ -87,7 +87,6 @@ def _write(saved: Saved, rows: Answered, output: str, *, quiet: bool) -> None:
             progress(n_done, rows.n_rows)
         if not n_done:
             raise typer.BadParameter("no row is left to write")
-        writer.close()
 
 
 def _answer(fitted: Estimator) -> Callable[[Any], dict[str, Array]]:

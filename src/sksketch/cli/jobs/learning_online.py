@@ -17,7 +17,6 @@ from sksketch.cli.running import (
     finish,
     keep_sources,
     open_source,
-    require_target,
     stream,
 )
 from sksketch.cli.saving import STDOUT, of_source, write
@@ -40,8 +39,7 @@ def learn_online(
     check_holdout(holdout, rows)
     if STDIN in rows.sources and learner.passes > 1:
         raise typer.BadParameter("stdin can be read only once; give a file for more --passes")
-    source = open_source(rows, target, run, numbers=learner.task == Task.regress)
-    require_target(source)
+    source = open_source(rows, target, run, learns=True, numbers=learner.task == Task.regress)
     if source.n_targets > 1:
         raise typer.BadParameter("give one --target; the table is about one")
     model = Progressive(_estimator(learner))

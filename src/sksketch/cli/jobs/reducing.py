@@ -12,7 +12,7 @@ from sksketch.cli.commands.reduce import Reducing, Task
 from sksketch.cli.jobs.answering import check_output, write_answers
 from sksketch.cli.kept_apart import score, shares
 from sksketch.cli.options import Rows, Run, Spread
-from sksketch.cli.running import finish, keep_sources, learn, open_source, require_target, stream
+from sksketch.cli.running import finish, keep_sources, learn, open_source, stream
 from sksketch.cli.saving import STDOUT, of_source, write
 from sksketch.cli.show import print_model, progress_bar, say, warnings_in_one_line
 from sksketch.reduction import (
@@ -40,10 +40,7 @@ def reduce_rows(
     again = learns or reducing.power_passes or reducing.coordinates is not None
     if STDIN in rows.sources and again:
         raise typer.BadParameter("stdin can be read only once; give a file to look again")
-    source = open_source(rows, target, run, spread)
-    if learns:
-        require_target(source)
-    elif reducing.standardize or reducing.holdout:
+    if not learns and (reducing.standardize or reducing.holdout):
         raise typer.BadParameter(
             "--standardize and --holdout are for models; name what to predict with --target"
         )
@@ -54,7 +51,8 @@ def reduce_rows(
         keep_sources(rows, reducing.coordinates)
         if is_same(reducing.coordinates, run.output):
             raise typer.BadParameter(f"{run.output} is to hold the model; name other --coordinates")
-    rows_read = source
+    numbers = reducing.task == Task.regress
+    rows_read = source = open_source(rows, target, run, spread, learns=learns, numbers=numbers)
     with warnings_in_one_line():
         if not learns:
             model = _reduction(reducing)

@@ -15,7 +15,6 @@ from sksketch.cli.running import (
     keep_sources,
     learn,
     open_source,
-    require_target,
     sketch_options,
 )
 from sksketch.cli.saving import blaming, of_source, read_merged
@@ -46,8 +45,7 @@ def learn_ridge(
         return
     keep_sources(rows, run.output)
     check_holdout(holdout, rows, spread)
-    source = open_source(rows, target, run, spread, numbers=True)
-    require_target(source)
+    source = open_source(rows, target, run, spread, learns=True, numbers=True)
     learned, held = shares(source, holdout)
     model = numbered(_model(alpha, **options, **sketch_options(method, source)), method, spread)
     learn(model, learned, rows, target, run, spread)
