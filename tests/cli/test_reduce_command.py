@@ -144,8 +144,9 @@ def test_rows_are_read_few_times(tmp_path, monkeypatch, more, n_reads):
     read, plain = [], RowSource.blocks
 
     def counted(self, start_row=0):
+        yield from plain(self, start_row)
+        # Only now: a look at the first rows is no pass.
         read.append(start_row)
-        return plain(self, start_row)
 
     monkeypatch.setattr(RowSource, "blocks", counted)
     files = [str(tmp_path / "t.csv"), "-o", str(tmp_path / "m.sks")]

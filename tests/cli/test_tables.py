@@ -317,6 +317,9 @@ def test_sketches_of_tables_encoded_apart_are_not_mixed(tmp_path, capsys):
 def test_a_text_for_a_number_to_predict(meters, model, capsys):
     assert run("ridge", meters, "--target", "churn", "-o", model) == 2
     assert "'churn' is text" in capsys.readouterr().err
+    assert run("reduce", meters, "--target", "churn", "--task", "regress", "-o", model) == 2
+    assert "'churn' is text" in capsys.readouterr().err
+    assert not list(model.parent.iterdir())
     assert run("pca", meters, "-k", 2, "--no-encode", "-o", model) == 2
     assert "--encode" in capsys.readouterr().err
     assert not model.exists()
