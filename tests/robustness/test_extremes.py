@@ -52,6 +52,7 @@ def test_projections_take_every_shape(key, shape, tally):
         tally("extreme shapes", {"right": 1})
 
 
+@pytest.mark.filterwarnings("ignore:n_components=:UserWarning")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", abuse.ESTIMATORS)
 def test_estimators_take_every_shape_or_say_why_not(name, shape, tally):
@@ -155,7 +156,6 @@ def test_values_whose_squares_vanish_give_numbers(name, scale, tally):
 
 # All rows may look alike then, or the solver may stop early and say so.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:n_components=:UserWarning")
 @pytest.mark.parametrize("name", abuse.ESTIMATORS)
 @pytest.mark.parametrize("scale", [1e-300, 5e-324, 1e-140, 1e60, 1e300])
 def test_estimators_give_finite_answers_or_say_why_not(name, scale, tally):
