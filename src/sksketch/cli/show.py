@@ -38,6 +38,7 @@ from sksketch.present.findings import (
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.run import Progress
 from sksketch.sketches import Sketch
+from sksketch.tables import TableEncoder
 
 # Components or coefficients that are printed; --json has all of them.
 MOST_LINES = 10
@@ -104,6 +105,9 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
     if isinstance(model, PLAIN):
         _print_plain(saved, file, as_json)
         return
+    if isinstance(model, TableEncoder):
+        _print_encoder(model, file, as_json)
+        return
     sketch = model if isinstance(model, Sketch) else model.sketch_
     facts: dict[str, Any] = {
         "file": file,
@@ -135,6 +139,21 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
     elif found:
         _print_components(found)
     print_table(saved)
+
+
+def _print_encoder(model: TableEncoder, file: str, as_json: bool) -> None:
+    """Print what an encoder has seen, and what becomes of every column."""
+    facts: dict[str, Any] = {
+        "file": file,
+        "kind": model.kind,
+        "rows seen": model.n_samples_seen_,
+        "columns": model.n_features_in_,
+        "features": model.n_features_out_,
+    }
+    saved = Saved(model, None, encoder=model)
+    print_facts(facts | table_facts(saved) if as_json else facts, as_json)
+    if not as_json:
+        print_table(saved)
 
 
 def _findings(saved: Saved) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from sksketch.present.report import html, kernel_and_reduction, online, sections
 from sksketch.present.report.formatting import ROUNDING, number, percent, plural
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.sketches import Centered, Regression, Sketch
+from sksketch.tables import TableEncoder
 
 TITLES: dict[Any, str] = {
     StreamingPCA: "Principal components",
@@ -68,6 +69,8 @@ def render(model: Estimator | Sketch, source: Source, names: Sequence[str] | Non
         return _online(model, source, names)
     if isinstance(model, PLAIN):
         return _plain(model, source, names)
+    if isinstance(model, TableEncoder):
+        return _table(model, source)
     sketch = model if isinstance(model, Sketch) else model.sketch_
     with warnings.catch_warnings():
         # What a bound that says nothing would warn of is said on the page.
@@ -99,6 +102,24 @@ def _online(model: Estimator, source: Source, names: Sequence[str] | None) -> st
     body = online.predictions(found) + online.coefficients(found)
     body += html.section("run", "The run", run)
     return _document(_top(model, source, seen, figures), body, source)
+
+
+def _table(model: TableEncoder, source: Source) -> str:
+    n_rows, n_columns = model.n_samples_seen_, model.n_features_in_
+    seen = f"{plural(n_rows, 'row')} of {plural(n_columns, 'column')}"
+    figures = [("Rows", f"{n_rows:,}"), ("Columns", f"{n_columns:,}")]
+    figures.append(("Features", f"{model.n_features_out_:,}"))
+    rows = [(name, plan.kind, plan.text) for name, plan in model.columns_.items()]
+    table = html.table(("column", "kind", "became"), rows, "Columns of the table")
+    entries = [
+        ("File", source.name),
+        ("Size", f"{source.n_bytes:,} bytes"),
+        ("Kind", f"{model.kind}, version {model.version}"),
+    ]
+    run = html.card(html.facts(entries), _settings(model, {}))
+    body = html.section("columns", "The columns", html.card(table))
+    body += html.section("run", "The run", run)
+    return _document(_top(model, source, seen, figures, "Table encoder"), body, source)
 
 
 def _plain(model: Estimator, source: Source, names: Sequence[str] | None) -> str:
