@@ -34,7 +34,7 @@ def print_table(saved: Saved) -> None:
     plans = [(name, str(plan)) for name, plan in saved.encoder.columns_.items()]
     if len(plans) > MOST_COLUMNS:
         plans = [_together(list(group)) for _, group in groupby(plans, key=lambda pair: pair[1])]
-    width = max(len(name) for name, _ in plans)
+    width = max(len("column"), *(len(name) for name, _ in plans))
     echo()
     echo(f"{'column':<{width}}  became")
     for name, text in plans:
