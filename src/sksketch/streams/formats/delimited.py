@@ -149,9 +149,10 @@ class CsvReader:
         encoded = {self._fields[i].name for i in self._layout.categories}
         numbers = [f.name for f in stored if f.kind == "number" and f.name not in encoded]
         read_as = pa.float64() if self._dialect.thousands is None else pa.string()
+        are_numbers = set(numbers)
         types = {
             f.name: read_as
-            if f.name in numbers
+            if f.name in are_numbers
             else pa.bool_()
             if f.kind == "bool"
             else pa.string()
