@@ -99,7 +99,7 @@ class Missing:
     ) -> Array | None:
         """Return where values are missing, or None if all are there; infinite ones are refused."""
         if isinstance(values, np.ndarray) and values.dtype.kind == "O":
-            lost = np.array([value is None for value in values.ravel()]).reshape(values.shape)
+            lost = np.asarray(values == None, dtype=np.bool_)  # noqa: E711  (by elements)
             return lost if lost.any() else None
         if _all_finite(values):
             return None

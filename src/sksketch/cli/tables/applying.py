@@ -20,7 +20,7 @@ from sksketch.cli.running import (
 )
 from sksketch.cli.saving import Saved
 from sksketch.streams import RowSource, open_rows, spare_memory
-from sksketch.streams.missing import UNCHECKED, Missing
+from sksketch.streams.missing import FILL, Missing
 from sksketch.tables.column_summary import cells_of, one_array
 
 #: Rows for the model, and the columns beside them.
@@ -124,14 +124,9 @@ class _Preparing:
 
     def __init__(self, saved: Saved, names: list[str], beside: list[str], missing: Any) -> None:
         self._encoder, self._names, self._beside = saved.encoder, names, beside
-        self._drops = missing == "drop" if isinstance(missing, str) else False
-        mode, values = (missing, None) if isinstance(missing, str) else ("fill", missing)
-        self._resolver = Missing(
-            UNCHECKED if mode == "unchecked" else mode,
-            names,
-            None,
-            None if values is None else np.asarray(values, dtype=np.float64),
-        )
+        mode, values = (missing, None) if isinstance(missing, str) else (FILL, np.asarray(missing))
+        self._drops = mode == "drop"
+        self._resolver = Missing(mode, names, None, values)
         self._n_rows = 0
         # Whether holes are refused that the encoder would fill.
         self.refuses = False

@@ -101,7 +101,12 @@ def target_values(column: pa.Array) -> Array:
     """Return numbers, or names with None where one is missing."""
     if as_field(load_pyarrow().field("target", column.type)).dtype is not None:
         return _numbers(column)
-    return np.array([None if v is None else str(v) for v in column.to_pylist()], dtype=object)
+    pa = load_pyarrow()
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    # Few values become objects of Python, however many rows there are.
+    known = [None if value is None else str(value) for value in coded.dictionary.to_pylist()]
+    names = np.array([*known, None], dtype=object)
+    return np.asarray(names[coded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)])
 
 
 def _codes(column: pa.Array, categories: list[Any], name: str, place: Place) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ def query_reader(source: Any, choice: Choice) -> BatchesReader | None:
     return BatchesReader([table], choice, table.where)
 
 
-class _Query:
+class _Query(ABC):
     """A source whose rows are asked for from the first one on."""
 
     file = None
@@ -69,8 +70,9 @@ class _Query:
             yield first, batch.select(names)
             first += batch.num_rows
 
+    @abstractmethod
     def _run(self, names: list[str]) -> Iterator[pa.RecordBatch]:
-        raise NotImplementedError
+        """Ask for all rows of some columns."""
 
 
 class _Lazy(_Query):
