@@ -6,6 +6,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from sksketch.sketches import buffer
+from sksketch.sketches.directions import exact_covariance
+from sksketch.sketches.windows import templates
 
 _COMMON = {
     "deadline": None,
@@ -20,7 +22,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 @pytest.fixture(scope="module")
 def short_tiles():
-    """Center rows in short tiles, so that a few rows fill several."""
+    """Center rows in short tiles, and let few wait in windows, so that a few rows fill several."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buffer, "TILE_ROWS", (256, 256))
+        patch.setattr(exact_covariance, "MOST_ROWS", 512)
+        patch.setattr(templates, "FEWEST_BYTES", 0)
         yield

@@ -35,6 +35,7 @@ needs_browser = pytest.mark.skipif(
 GUIDES = [
     *("file_larger_than_memory", "ridge_path", "online_classifier", "kernel_cca", "gpu"),
     *("ten_million_columns", "cluster", "certificate", "when_not_to_sketch", "nonlinear_stream"),
+    "switching",
 ]
 PAGES = ["index", "start", "benchmarks", "gallery/index", "scale", "changelog", "xie2015"]
 PAGES += ["generated/sksketch.StreamingPCA", *(f"guides/{name}" for name in GUIDES)]

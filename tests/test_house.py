@@ -23,7 +23,7 @@ EXTRAS = {
     *("typer", "rich", "matplotlib", "pyarrow", "zarr", "torch", "pandas"),
     *("dask", "distributed", "pyspark", "py4j", "river"),
 }
-THEMES = ("decomposition", "ridge", "online", "kernel_methods", "reduction", "tables")
+THEMES = ("decomposition", "ridge", "online", "kernel_methods", "reduction", "tables", "time")
 
 # Imports every module into a package whose __init__ never ran, with nothing of its own folder.
 # Lower layers stay: they do not import from higher ones, and were tried before them.
@@ -128,7 +128,8 @@ from sksketch.cli import main
 from sksketch.cli.help import EXAMPLES
 
 sys.stdout = open(os.devnull, "w")
-codes = [main(words) for words in [["--help"], ["--version"], *([c, "--help"] for c in EXAMPLES)]]
+helps = ([*command.split(), "--help"] for command in EXAMPLES)
+codes = [main(words) for words in [["--help"], ["--version"], *helps]]
 for words in ["", "pca --sketch ", "kpca --kernel ", "online -"]:
     line = f"sksketch {words}"
     os.environ |= {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}

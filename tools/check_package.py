@@ -1,6 +1,6 @@
 """Build the sdist and the wheel, install them where nothing else is, and try them.
 
-``python tools/check_package.py [PYTHON ...]`` uses the interpreters given, or all from 3.11 to 3.13
+``python tools/check_package.py [PYTHON ...]`` uses the interpreters given, or all from 3.11 on
 that it finds. One more environment has the lowest versions of all dependencies that
 pyproject.toml allows, and runs part of the tests as well.
 """
@@ -18,7 +18,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-WANTED = ("3.11", "3.12", "3.13")
+WANTED = ("3.11", "3.12", "3.13", "3.14")
 TESTS = [
     *("tests/sketches", "tests/models/test_base.py", "tests/decomposition/test_decomposition.py"),
     *("tests/ridge/test_ridge.py", "tests/test_golden.py", "tests/state/test_persistence.py"),

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         StreamingSpectralClustering,
     )
     from sksketch.low_rank import LowRankPlusRidge
+    from sksketch.models.inference import Inference
+    from sksketch.moments import StreamingCCA, StreamingGLM, StreamingPLS
     from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
     from sksketch.present.plotting import (
         ExplainedVarianceDisplay,
@@ -63,18 +65,22 @@ if TYPE_CHECKING:
         RowSampleSketch,
         SignSketch,
         Sketch,
+        SlidingWindow,
         SparseFrequentDirections,
         TwoLevelFrequentDirections,
         make_sketch,
     )
     from sksketch.streams import open_rows
     from sksketch.tables import TableEncoder
+    from sksketch.time import Archive, Comparison, StreamingOutlierDetector, compare
 
 __version__ = "0.2.0.dev0"
 
 __all__ = [
+    "Archive",
     "Centered",
     "Certificate",
+    "Comparison",
     "ConcurrentUseError",
     "CountSketch",
     "ExactCovariance",
@@ -82,6 +88,7 @@ __all__ = [
     "FrequentDirections",
     "GaussianSketch",
     "HadamardSketch",
+    "Inference",
     "LoadingsDisplay",
     "LowRankPlusRidge",
     "MultiviewMixture",
@@ -98,15 +105,20 @@ __all__ = [
     "RowSampleSketch",
     "SignSketch",
     "Sketch",
+    "SlidingWindow",
     "SourceError",
     "SparseFrequentDirections",
     "SpectrumDisplay",
     "StateFormatError",
     "StreamExhaustedError",
+    "StreamingCCA",
+    "StreamingGLM",
     "StreamingKernelCCA",
     "StreamingKernelPCA",
     "StreamingKernelSVD",
+    "StreamingOutlierDetector",
     "StreamingPCA",
+    "StreamingPLS",
     "StreamingRidge",
     "StreamingRidgeCV",
     "StreamingSVD",
@@ -114,6 +126,7 @@ __all__ = [
     "SubspaceReduction",
     "TableEncoder",
     "TwoLevelFrequentDirections",
+    "compare",
     "datasets",
     "fit_dask",
     "fit_spark",
@@ -138,6 +151,8 @@ _PLACES = {
     "kernel_methods": "MultiviewMixture RandomFeatures StreamingKernelCCA StreamingKernelPCA "
     "StreamingKernelSVD StreamingSpectralClustering",
     "low_rank": "LowRankPlusRidge",
+    "models.inference": "Inference",
+    "moments": "StreamingCCA StreamingGLM StreamingPLS",
     "online": "OnlineNewtonClassifier OnlineNewtonRegressor",
     "present.plotting": "ExplainedVarianceDisplay LoadingsDisplay RidgePathDisplay SpectrumDisplay",
     "reduction": "RandomReduction ReducedClassifier ReducedRegressor SubspaceReduction",
@@ -147,15 +162,16 @@ _PLACES = {
     "run.loading": "load save",
     "sketches": "Centered Certificate CountSketch ExactCovariance FrequentDirections "
     "GaussianSketch HadamardSketch Regression RowSampleSketch SignSketch Sketch "
-    "SparseFrequentDirections TwoLevelFrequentDirections make_sketch",
+    "SlidingWindow SparseFrequentDirections TwoLevelFrequentDirections make_sketch",
     "streams": "open_rows",
     "tables": "TableEncoder",
+    "time": "Archive Comparison StreamingOutlierDetector compare",
 }
 _PLACE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
 _MODULES = (
     *("arrays", "datasets", "decomposition", "exceptions", "kernel_methods", "low_rank", "metrics"),
-    *("models", "online", "present", "reduction", "ridge", "run", "sketches", "state", "streams"),
-    "tables",
+    *("models", "moments", "online", "present", "reduction", "ridge", "run", "sketches", "state"),
+    *("streams", "tables", "time"),
 )
 
 

@@ -34,6 +34,7 @@ OTHERS = (
     *("sfd boosted", "sfd plain", "sfd eager", "sfd half", "centered sfd boosted"),
     *("2lfd small", "2lfd ridge", "2lfd sampled", *(f"{key} 20" for key in laws.LINEAR)),
     *("regression", "regression uncentered"),
+    *(f"window {name}" for name in laws.WINDOWS),
 )
 
 

@@ -9,13 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from _support import estimator_themes, learner_themes, sketch_themes, unit_themes
+from _support import (
+    estimator_themes,
+    learner_themes,
+    moment_themes,
+    sketch_themes,
+    time_themes,
+    unit_themes,
+)
 from _support.checks import check
 
 # Every so many cases one of those that take longer; the others are drawn by these weights.
 MANY_SHRINKS, VERY_MANY_ROWS = 80, 2500
 THEMES = {
-    sketch_themes.any_sketch: 0.48,
+    sketch_themes.any_sketch: 0.36,
+    time_themes.window: 0.06,
     sketch_themes.block_solver: 0.04,
     sketch_themes.linear_sketch: 0.02,
     sketch_themes.against_the_seed: 0.01,
@@ -29,6 +37,8 @@ THEMES = {
     learner_themes.reduced_model: 0.01,
     learner_themes.regret: 0.05,
     learner_themes.curvature_regret: 0.03,
+    moment_themes.two_views: 0.04,
+    moment_themes.inference: 0.02,
 }
 
 

@@ -35,18 +35,6 @@ def test_thin_svd_falls_back_when_the_fast_driver_fails(monkeypatch):
     np.testing.assert_allclose(s, [3.0, 2.0, 1.0])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (3, 9000)])
-def test_gram_and_norm_are_double_sums(dtype, shape):
-    X = (np.random.default_rng(0).standard_normal(shape) + 3).astype(dtype)
-    wide = X.astype(np.float64)
-    assert linalg.gram(X).dtype == np.float64
-    np.testing.assert_allclose(linalg.gram(X), wide @ wide.T, rtol=1e-13)
-    np.testing.assert_allclose(linalg.squared_norm(X), (wide**2).sum(), rtol=1e-13)
-    np.testing.assert_allclose(linalg.squared_norm(X.T), (wide**2).sum(), rtol=1e-13)
-    assert linalg.squared_norm(X[:0]) == 0.0
-
-
 def test_eigh_descending():
     G = np.diag([1.0, 3.0, 2.0])
     e, V = linalg.eigh_descending(G)
@@ -83,18 +71,6 @@ def test_the_first_eigenvectors_without_the_routine_that_divides(monkeypatch):
     values, U = linalg.eigh_descending(np.diag([1.0, 3.0, 2.0]), 1)
     np.testing.assert_allclose(values, [3.0, 2.0, 1.0])
     np.testing.assert_allclose(np.abs(U[:, 0]), [0.0, 1.0, 0.0])
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("kept", "n_rows"), [(3, 5), (0, 5), (3, 0)])
-@pytest.mark.parametrize("step", [1, 2])
-def test_products_are_added(dtype, kept, n_rows, step):
-    rng = np.random.default_rng(0)
-    total, C = rng.standard_normal((kept, 4)), rng.standard_normal((kept, n_rows))
-    rows = rng.standard_normal((n_rows * step, 4))[::step]
-    found = linalg.add_product(*(part.astype(dtype) for part in (total, C)), rows.astype(dtype))
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, total + C @ rows, atol=32 * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

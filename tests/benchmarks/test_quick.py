@@ -57,6 +57,16 @@ def test_dense_times_and_measures_every_method(tmp_path):
         assert sum(row.startswith(f"{method} ") for row in rows) >= len(results)
 
 
+def test_moments_times_and_measures_two_views_and_standard_errors(tmp_path):
+    printed = quick("speed.moments", "--json", str(tmp_path / "figures.json"))
+    results = json.loads((tmp_path / "figures.json").read_text())
+    for line in results["cross products"]:
+        assert line["error"] <= line["certified"] <= line["promised"] < line["peer promised"]
+    assert set(results["digits"]) == {"linear", "kernel"}
+    assert all(speed > 0 for speed in results["rows per second"].values())
+    assert "total of 10 correlations" in printed
+
+
 def test_sparse_times_and_measures_every_method(tmp_path, monkeypatch):
     monkeypatch.delenv("SKSKETCH_DATA", raising=False)
     printed = quick("speed.sparse_rows", "--json", str(tmp_path / "figures.json"))
@@ -255,3 +265,18 @@ def test_a_table_is_encoded_beside_a_scan_of_it(tmp_path):
     assert merged["of these with the same features"] == merged["columns counted exactly"] > 60
     assert merged["largest difference of variances"] < 1e-9
     assert "x the scan" in printed
+
+
+def test_windows_measure_every_method_on_every_stream():
+    rows = quick("speed.windows").splitlines()[2:]
+    found = {row[:10].strip() for row in rows}
+    assert found == {"drift", "power law", "low rank", "bursts"}
+    for method in ("SlidingWindow", "LM-FD", "DI-FD", "DS-FD"):
+        assert sum(method in row for row in rows) == 4
+
+
+def test_outliers_measure_every_method():
+    rows = quick("speed.outliers").splitlines()
+    assert all(method in rows[0] for method in ("fitted", "streamed", "IsolationForest"))
+    assert rows[-2].startswith("mean")
+    assert rows[-1].startswith("rows/s")

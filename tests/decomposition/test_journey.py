@@ -38,7 +38,8 @@ def journey():
     return found[::-1]
 
 
-def test_the_way_to_the_rule_is_short_and_is_the_one_that_is_shown():
+def test_the_way_to_the_rule_is_short_and_is_the_one_that_is_shown(monkeypatch):
+    monkeypatch.setenv("SKSKETCH_NUM_THREADS", "1")
     calls = journey()
     assert calls[-1] == ("sketches/directions/shrink/rules.py", "shrink_half")
     assert len(calls) <= MOST_CALLS

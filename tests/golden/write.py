@@ -27,10 +27,15 @@ from sksketch import (
     ReducedClassifier,
     ReducedRegressor,
     Regression,
+    SlidingWindow,
+    StreamingCCA,
+    StreamingGLM,
     StreamingKernelCCA,
     StreamingKernelPCA,
     StreamingKernelSVD,
+    StreamingOutlierDetector,
     StreamingPCA,
+    StreamingPLS,
     StreamingRidge,
     StreamingRidgeCV,
     StreamingSpectralClustering,
@@ -40,6 +45,7 @@ from sksketch import (
     make_sketch,
 )
 from sksketch.sketches import buffer
+from sksketch.sketches.windows import templates
 
 HERE = Path(__file__).parent
 WIDTH = 12
@@ -123,7 +129,28 @@ MAKERS: dict[str, tuple[int, Callable[[], Any]]] = {
     "spectral-clustering": (90, lambda: StreamingSpectralClustering(2, landmarks=6)),
     "multiview-mixture": (300, lambda: MultiviewMixture(2, landmarks=6, lift_rows=10)),
     "kernel-cca-finished": (90, lambda: StreamingKernelCCA(2, n_random_features=16)),
+    "window-fd": (260, lambda: SlidingWindow(FrequentDirections(4, **EXACT), rows=90, tol=0.5)),
+    "window-centered-exact": (
+        100,
+        lambda: SlidingWindow(Centered(ExactCovariance()), rows=40, tol=1.0),
+    ),
+    "window-regression": (
+        33,
+        lambda: SlidingWindow(Regression(FrequentDirections(4, **EXACT)), rows=33, tol=1.0),
+    ),
+    "regression-forgetting": (
+        260,
+        lambda: Regression(FrequentDirections(4, half_life=30.0, **EXACT)),
+    ),
+    "pca-window": (150, lambda: StreamingPCA(3, window=60)),
+    "ridge-half-life": (40, lambda: StreamingRidge(2.0, half_life=60.0)),
+    "outlier-detector": (30, lambda: StreamingOutlierDetector(contamination=0.05)),
     "table-encoder": (90, lambda: TableEncoder(max_categories=4)),
+    "ridge-exact": (20, lambda: StreamingRidge(0.0)),
+    "cca": (60, lambda: StreamingCCA(2, ridge=1.0)),
+    "cca-rfd": (60, lambda: StreamingCCA(2, ridge=1.0, sketch=FrequentDirections(4, **EXACT))),
+    "pls": (60, lambda: StreamingPLS(2, mode="regression")),
+    "glm": (20, lambda: StreamingGLM("poisson", alpha=1.0)),
     "kernel-cca-steps": (90, lambda: StreamingKernelCCA(2, solver="sgd", n_steps=3, **KERNEL)),
 }
 
@@ -148,12 +175,15 @@ def fed(made: Any, X: Any) -> Any:
         return made.fit(X, np.sign(y[:, 0] - 0.7))
     if isinstance(made, (StreamingSpectralClustering, TableEncoder)):
         return made.partial_fit(X) if isinstance(made, TableEncoder) else made.fit(X)
+    if isinstance(made, StreamingGLM):
+        return made.partial_fit(X, np.abs(y[:, 0])).next_pass()
     if isinstance(made, MultiviewMixture):
         return made.fit(*mixed(len(X)))
     if isinstance(made, KERNELS) and not hasattr(made, "n_features_in_") and len(X) > 40:
         return made.fit(X, y)
-    if isinstance(made, Regression):
-        return made.update(X, targets=y)
+    if isinstance(made, Regression) or getattr(made, "kind", "") == "sliding-window":
+        targets = isinstance(getattr(made, "sketch", made), Regression) or made.kind == "regression"
+        return made.update(X, **({"targets": y} if targets else {}))
     return made.update(X) if isinstance(made, sksketch.Sketch) else made.partial_fit(X, y)
 
 
@@ -186,17 +216,27 @@ def answers(made: Any) -> dict[str, Any]:
             "n_rows_seen": getattr(made, "n_samples_seen_", 0),
             "transformed": made.transform(rows(3)).tolist(),
         }
+    if isinstance(made, StreamingOutlierDetector):
+        return {
+            "kind": made.kind,
+            "n_rows_seen": made.n_samples_seen_,
+            "offset": made.offset_,
+            "scores": made.score_samples(rows(3)).tolist(),
+        }
     if isinstance(made, MultiviewMixture):
         found = {"kind": made.kind, "n_rows_seen": 0, "weights": made.weights_.tolist()}
         return found | {"density": made.density([[0.0], [4.0]]).tolist()}
-    if isinstance(made, (*KERNELS, StreamingSpectralClustering)):
+    if isinstance(made, StreamingGLM):
+        found = {"kind": made.kind, "n_rows_seen": made.n_samples_seen_}
+        return found | {"coef": made.coef_.tolist(), "deviance": made.deviance_}
+    if isinstance(made, (*KERNELS, StreamingCCA, StreamingPLS, StreamingSpectralClustering)):
         return {
             "kind": made.kind,
             "n_rows_seen": getattr(made, "n_samples_seen_", 0),
             "transformed": made.transform(rows(3)).tolist(),
         }
     sketch = getattr(made, "sketch_", made)
-    found: dict[str, Any] = {"kind": made.kind, "n_rows_seen": sketch.n_rows_seen}
+    found: dict[str, Any] = {"kind": made.kind, "n_rows_seen": total_rows(made)}
     if sketch.n_features is None:
         return found
     summary, certificate = sketch.summary(), sketch.certificate()
@@ -218,6 +258,12 @@ def answers(made: Any) -> dict[str, Any]:
     return found
 
 
+def total_rows(made: Any) -> int:
+    """Return the rows that have come, also those that have left a window."""
+    sketch = getattr(made, "_sketch", getattr(made, "sketch_", made))
+    return int(getattr(sketch, "n_rows_total", sketch.n_rows_seen))
+
+
 def save(made: Any, path: Path) -> None:
     """Write a file that can go on, unless its name says that it is finished."""
     if isinstance(made, (StreamingKernelCCA, StreamingKernelSVD)):
@@ -228,7 +274,7 @@ def save(made: Any, path: Path) -> None:
 
 def main() -> None:
     """Write the files of this version."""
-    buffer.TILE_ROWS = (256, 256)
+    buffer.TILE_ROWS, templates.FEWEST_BYTES = (256, 256), 0
     folder = HERE / sksketch.__version__
     folder.mkdir(exist_ok=True)
     expected = {}

@@ -23,7 +23,7 @@ from sksketch.state.persistence import State
 
 PUBLIC = [getattr(sksketch, name) for name in sksketch.__all__]
 ESTIMATORS = [kind for kind in PUBLIC if inspect.isclass(kind) and issubclass(kind, BaseEstimator)]
-MOST_BASES = 7
+MOST_BASES = 8
 each_estimator = pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
 
 
@@ -55,7 +55,7 @@ def test_runners_find_their_protocol(kind):
     measuring = issubclass(kind, StandardizingEstimator)
     assert isinstance(model, Measuring) == measuring
     assert isinstance(model, Piloted) == (measuring or kind is sksketch.StreamingKernelPCA)
-    several = {sksketch.StreamingKernelPCA, sksketch.SubspaceReduction}
+    several = {sksketch.StreamingGLM, sksketch.StreamingKernelPCA, sksketch.SubspaceReduction}
     assert isinstance(model, SeveralPasses) == (measuring or kind in several)
     with pytest.raises(NotMergeableError):
         sksketch.ReducedRegressor().shard_template()

@@ -25,7 +25,7 @@ SKETCHES = [
     *("fd exact uniform", "fd block uniform", "fd covariance uniform", "fd exact decay"),
     *("exact covariance", "centered fd exact uniform", "centered exact covariance"),
     *("sfd boosted", "2lfd small", "gaussian 20", "sign 20", "countsketch 20", "srht 20"),
-    "sample 20",
+    *("sample 20", "window fd exact uniform", "window centered exact covariance"),
 ]
 SMALL = {"n_random_features": 16}
 FEW = {"n_components": 2, "n_random_features": 16}
@@ -45,6 +45,14 @@ ESTIMATORS: dict[str, tuple[Any, str]] = {
     "StreamingKernelPCA": (lambda: sksketch.StreamingKernelPCA(2, **SMALL), ""),
     "StreamingKernelSVD": (lambda: sksketch.StreamingKernelSVD(2, **SMALL), "Y"),
     "StreamingKernelCCA": (lambda: sksketch.StreamingKernelCCA(2, ridge=1e-2, **SMALL), "Y"),
+    "StreamingCCA": (lambda: sksketch.StreamingCCA(2, ridge=1.0), "Y"),
+    "StreamingCCA rfd": (
+        lambda: sksketch.StreamingCCA(2, ridge=1.0, sketch="rfd", sketch_size=1),
+        "Y",
+    ),
+    "StreamingPLS": (lambda: sksketch.StreamingPLS(2), "Y"),
+    "StreamingGLM": (lambda: sksketch.StreamingGLM("gaussian"), "y"),
+    "StreamingRidge least squares": (lambda: sksketch.StreamingRidge(0.0), "y"),
     "StreamingSpectralClustering": (
         lambda: sksketch.StreamingSpectralClustering(2, landmarks=6),
         "",
@@ -53,6 +61,9 @@ ESTIMATORS: dict[str, tuple[Any, str]] = {
     "RandomReduction": (lambda: sksketch.RandomReduction(2), ""),
     "ReducedClassifier": (lambda: sksketch.ReducedClassifier(3), "label"),
     "ReducedRegressor": (lambda: sksketch.ReducedRegressor(3), "y"),
+    "StreamingPCA window": (lambda: sksketch.StreamingPCA(2, window=90), ""),
+    "StreamingRidge half life": (lambda: sksketch.StreamingRidge(half_life=50.0), "y"),
+    "StreamingOutlierDetector": (lambda: sksketch.StreamingOutlierDetector(), ""),
 }
 LEARNS, READS = ("fit", "partial_fit"), ("transform", "predict")
 

@@ -17,6 +17,8 @@ from sksketch import (
     NotMergeableError,
     OnlineNewtonRegressor,
     PartitionError,
+    StreamingCCA,
+    StreamingGLM,
     StreamingKernelPCA,
     StreamingPCA,
     StreamingRidge,
@@ -225,3 +227,23 @@ def test_a_task_that_always_kills_its_worker_names_its_partition(frame):
 
     with pytest.raises(PartitionError, match="^partition 5 of 8: its task was lost 2 times"):
         fit_spark(FrequentDirections(4), frame.mapInArrow(deadly, frame.schema))
+
+
+@slow
+def test_standard_errors_two_views_and_generalized_models(spark):
+    y = X[:, 0] + RNG.standard_normal(len(X))
+    rows = np.column_stack([X, y, y > 0.0]).tolist()
+    frame = spark.createDataFrame(rows, [*NAMES, "y", "label"]).repartition(3)
+    by_target = {"features": NAMES, "target": "y"}
+    model = fit_spark(StreamingRidge(alpha=0.0), frame, **by_target)
+    whole = StreamingRidge(alpha=0.0).fit(X, y)
+    errors = whole.inference().standard_error
+    assert np.array_equal(model.inference().standard_error, errors)
+    second = fit_spark(model.robust_pass("HC3"), frame, **by_target)
+    found = model.inference("HC3", second_pass=second).standard_error
+    np.testing.assert_allclose(found, whole.inference("HC3").standard_error, rtol=1e-9)
+    glm = fit_spark(StreamingGLM(), frame, features=NAMES, target="label")
+    np.testing.assert_allclose(glm.coef_, StreamingGLM().fit(X, y > 0.0).coef_, rtol=1e-8)
+    cca = fit_spark(StreamingCCA(1), frame, features=NAMES[:5], target=NAMES[5:])
+    exact = StreamingCCA(1).fit(X[:, :5], X[:, 5:])
+    np.testing.assert_allclose(cca.correlations_, exact.correlations_, rtol=1e-9)

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from _support import laws, zoo
+from _support import checks, laws, zoo
+from _support.configurations import Configuration
+from _support.oracle import Rows
 from sksketch import ExactCovariance, NotMergeableError
 
 X = np.random.default_rng(1).standard_normal((1300, 12)) / np.arange(1, 13)
@@ -70,3 +72,20 @@ def test_rank_deficient_rows_have_nothing_certain_beyond_their_rank():
 
 def test_the_plan_names_its_memory():
     assert "MB" in ExactCovariance().update(X).plan()
+
+
+def test_the_bound_holds_where_lapack_scales():
+    # Squares of about 1e-213, which LAPACK multiplies before it looks for eigenvalues.
+    X = np.array(
+        [
+            [-5.80333702e-108, -4.13528530e-107, -1.45000815e-107],
+            [-2.13555760e-107, -1.41520825e-107, -4.93175767e-107],
+        ]
+    )
+    rng = np.random.default_rng(0)
+    blocks = [X, *(1e-107 * rng.standard_normal((2, 3)) for _ in range(200))]
+    for rows in blocks:
+        seen = Rows(3).update(rows)
+        sketch = ExactCovariance().update(rows)
+        made = Configuration(ExactCovariance, "ExactCovariance()", False)
+        assert not [check for check in checks.of_sketch(sketch, seen, made) if check.broken]

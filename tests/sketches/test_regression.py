@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sksketch
 from _support import laws, zoo
 from sksketch import Regression, make_sketch
 from sksketch.sketches.wrappers.cross_moments import CrossMoments
@@ -79,8 +78,6 @@ def test_what_can_not_be_wrapped_is_refused():
         Regression("fd")
     with pytest.raises(ValueError, match="wrap it before update"):
         Regression(make_sketch("fd", 4).update(np.eye(3)))
-    with pytest.raises(ValueError, match="without decay"):
-        Regression(sksketch.FrequentDirections(4, decay=0.5))
 
 
 def exactly(X, y, w, centered):

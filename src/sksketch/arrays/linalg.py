@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
 from sksketch._typing import Array
 from sksketch.arrays.namespace import (
@@ -25,18 +25,10 @@ from sksketch.arrays.namespace import (
     squared_norms,
     to_numpy,
 )
-from sksketch.arrays.rounding import gamma
+from sksketch.arrays.products import combined_rows, gram, times_rows
 from sksketch.arrays.threads import one_blas_thread
 
 ALIGNMENT = 64
-TILE_COLUMNS = 4096
-TILE_ROWS = 64
-
-# Entries whose squares are summed together, and the relative error of a sum over such sums: pairs
-# of pairs add a rounding for each doubling. On a device, single precision is summed as it is.
-SEGMENT = 4096
-NORM_ERROR = gamma(SEGMENT + 128)
-DEVICE_NORM_ERROR = gamma(32, np.float32)
 
 # An eigenvalue below this part of the largest one is one of rounding.
 RANK_RESOLUTION = 1e-14
@@ -93,77 +85,6 @@ def _leading_eigh(G: Array, n_vectors: int) -> tuple[Array, Array] | None:
     return None if failed else (eigenvalues, wanted)
 
 
-def gram(rows: Array) -> Array:
-    """Return ``rows @ rows.T`` in float64, whatever the precision of ``rows``."""
-    if on_device(rows):
-        double = cast(rows, np.float64)
-        product: Array = double @ double.T
-        return product
-    if rows.dtype == np.float64:
-        return np.asarray(rows @ rows.T)
-    total = np.zeros((len(rows), len(rows)))
-    for start in range(0, rows.shape[1], TILE_COLUMNS):
-        part = rows[:, start : start + TILE_COLUMNS].astype(np.float64)
-        total += part @ part.T
-    return total
-
-
-def add_product(total: Array, C: Array, rows: Array) -> Array:
-    """Return ``total + C @ rows``, all of one precision; may change ``total``.
-
-    >>> add_product(np.ones((1, 2)), np.eye(1), np.full((1, 2), 3.0))
-    array([[4., 4.]])
-    """
-    if on_device(rows) or not (total.size and rows.size and rows.flags.c_contiguous):
-        total += C @ rows
-        return total
-    # BLAS adds while it multiplies; numpy needs room for the product.
-    gemm = blas.sgemm if rows.dtype == np.float32 else blas.dgemm
-    sum_of_both: Array = gemm(1.0, rows.T, C.T, beta=1.0, c=total.T, overwrite_c=1).T
-    return sum_of_both
-
-
-def double_product(C: Array, rows: Array, total: Array) -> Array:
-    """Return ``total + C @ rows`` in float64, whatever the precision of ``rows``.
-
-    May change ``total``.
-
-    >>> double_product(np.eye(1), np.full((1, 2), 0.5, np.float32), np.ones((1, 2)))
-    array([[1.5, 1.5]])
-    """
-    if on_device(rows) or rows.dtype == np.float64:
-        return add_product(total, C, cast(rows, np.float64))
-    for start in range(0, rows.shape[1], TILE_COLUMNS):
-        part = slice(start, start + TILE_COLUMNS)
-        total[:, part] += C @ rows[:, part].astype(np.float64)
-    return total
-
-
-def squared_norm(rows: Array) -> float:
-    """Return the sum of squared entries in float64, to a relative error of `NORM_ERROR`.
-
-    Segments are summed on their own and then in pairs, so the error does not grow with the rows.
-    """
-    if on_device(rows):
-        return float(squared_norms(rows).sum())
-    flat = rows.reshape(-1) if rows.flags.c_contiguous else np.ascontiguousarray(rows).ravel()
-    whole = len(flat) // SEGMENT * SEGMENT
-    segments, rest = flat[:whole].reshape(-1, SEGMENT), flat[whole:].astype(np.float64)
-    if rows.dtype == np.float64:
-        norms = np.vecdot(segments, segments)
-    else:
-        step = TILE_ROWS
-        parts = (segments[i : i + step].astype(np.float64) for i in range(0, len(segments), step))
-        norms = np.concatenate([np.zeros(0), *(np.vecdot(part, part) for part in parts)])
-    return float(norms.sum() + rest @ rest)
-
-
-def norm_error(rows: Array) -> float:
-    """Return the relative error of `squared_norm`."""
-    single = on_device(rows) and precision(rows) == np.float32
-    return DEVICE_NORM_ERROR if single else NORM_ERROR
-
-
 def thin_svd(rows: Array) -> tuple[Array, Array]:
     """Return singular values, largest first, and right singular vectors as rows.
 
@@ -214,7 +135,7 @@ def orthonormal_rows(T: Array) -> Array:
         T, factor = _factored(T)
         if not len(T):
             break
-        T = cast(factor, precision(T)) @ T
+        T = combined_rows(cast(factor, precision(T)), T)
     return T
 
 
@@ -269,8 +190,7 @@ def orthonormal_columns(W: Array) -> Array:
     if not len(scale):
         return W
     factor = _inverse_factor(G / np.outer(scale, scale)) / scale
-    product: Array = W @ like(factor.T, W, precision(W))
-    return product
+    return times_rows(W, like(factor.T, W, precision(W)))
 
 
 def nystrom_rows(V: Array, W: Array) -> Array:
@@ -296,10 +216,10 @@ def nystrom(V: Array, W: Array, error: float) -> tuple[Array, float]:
     With X = W (V'W)^-1, which is known, and f the least eigenvalue of V'W that is kept, Z'Z moves
     by at most ``D (2 |X| + |X|^2) + 2 D^2 (1 + |X|)^2 / f``.
     """
-    values, U = eigh_descending(to_numpy(V.T @ W))
+    values, U = eigh_descending(to_numpy(combined_rows(V.T, W)))
     # Around a center far away nothing may be left of any direction.
     keep = values > max(RANK_RESOLUTION * values.max(initial=0.0), 2.0 * error)
-    rows: Array = like((U[:, keep] / np.sqrt(values[keep])).T, W) @ W.T
+    rows = combined_rows(like((U[:, keep] / np.sqrt(values[keep])).T, W), W.T)
     if not keep.any():
         return rows, 0.0
     lengths = np.sqrt(squared_norms(rows) if on_device(rows) else np.vecdot(rows, rows))

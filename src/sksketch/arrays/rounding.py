@@ -27,6 +27,10 @@ SINGLE_UNDERFLOW = 1e-39
 # are smaller than one rounding times n by far in all that is known of these routines.
 EIGEN_ROUNDINGS = 2.0
 
+# Matrices of a norm below 1e-146 or above its inverse are scaled by LAPACK before they are solved,
+# and their eigenvalues are scaled back. Counted for all, so that bounds scale with the rows.
+SCALE_ROUNDINGS = 8.0
+
 
 @functools.cache
 def unit_roundoff(dtype: npt.DTypeLike = np.float64) -> float:
@@ -62,7 +66,7 @@ def dot_error(n: float, x: float, y: float, dtype: object = np.float64) -> float
 
 def eigen_error(order: int, norm: float) -> float:
     """Bound what a symmetric eigenproblem of that order and norm loses, in float64."""
-    return _error(gamma(EIGEN_ROUNDINGS * order) * norm)
+    return _error(gamma(EIGEN_ROUNDINGS * order + SCALE_ROUNDINGS) * norm)
 
 
 def perturbed_gram(norm: float, error: float) -> float:

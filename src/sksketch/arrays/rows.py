@@ -25,6 +25,7 @@ from sksketch.arrays.namespace import (
     squared_norms,
     to_numpy,
 )
+from sksketch.arrays.products import row_norms
 
 TILE_BYTES = 1 << 20
 
@@ -245,11 +246,8 @@ def squared_row_norms(rows: Any, dtype: np.dtype[Any]) -> Array:
             if filled.any():
                 squares = rows.data.astype(np.float64) ** 2
                 norms[filled] = np.add.reduceat(squares, rows.indptr[:-1][filled])
-        elif rows.dtype == np.float64 and lies_well(rows):
-            norms = np.vecdot(rows, rows)
         else:
-            tiles = dense_tiles(rows, np.dtype(np.float64))
-            norms = np.concatenate([np.vecdot(tile, tile) for tile in tiles])
+            norms = row_norms(rows)
     # A NaN fails this comparison, too.
     if not norms.max() <= LARGEST_SQUARED_NORM[dtype]:
         raise ValueError(_complaint(rows, dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +14,19 @@ from scipy.linalg import blas
 from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import DeviceCSR, on_host
 from sksketch.arrays.kernels import kernels
-from sksketch.arrays.linalg import aligned_empty, norm_error, squared_norm
+from sksketch.arrays.linalg import aligned_empty
 from sksketch.arrays.namespace import cast, like, namespace, on_device, precision, to_numpy
+from sksketch.arrays.parallel import helped, in_parallel, spans
+from sksketch.arrays.products import norm_error, squared_norm
 from sksketch.arrays.rounding import gamma
 
 # Numbers in a cache line.
 LINE = 8
+
+# Rows whose images are held at once, and those of one part; ranges of columns, and the entries by
+# which they are chosen.
+PANEL_ROWS, PART_ROWS = 1 << 14, 1 << 9
+RANGES, SAMPLED_ENTRIES = 32, 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +135,69 @@ class SparseRows:
         image[...] = 0.0
         pull = np.zeros(W.shape[1], dtype=W.dtype)
         offset = (self.center @ W).astype(W.dtype) if self.centered else pull
-        kernels().normal_csr_inplace(
-            image, pull, W, X.indptr, X.indices, X.data, self.scale, offset
-        )
+        if helped():
+            self._normal_in_parallel(image, pull, W, offset)
+        else:
+            kernels().normal_csr_inplace(
+                image, pull, W, X.indptr, X.indices, X.data, self.scale, offset
+            )
         if self.centered and pull.size:
             # In place: the transpose is what BLAS calls a matrix.
             ger = blas.dger if W.dtype == np.float64 else blas.sger
             ger(-1.0, pull, self.center.astype(W.dtype), a=image.T, overwrite_a=1)
         return image
+
+    def _normal_in_parallel(self, image: Array, pull: Array, W: Array, offset: Array) -> None:
+        """Do what `normal_csr_inplace` does, to the bit, with all threads.
+
+        Images of some rows are found by rows, and added up by ranges of columns, each of which
+        sees the rows in their order.
+        """
+        X, loops = self.sparse, kernels()
+        splits = self._splits
+        n_ranges = splits.shape[1] - 1
+        room = np.empty((min(len(self), PANEL_ROWS), W.shape[1]), W.dtype)
+        for panel in spans(len(self), PANEL_ROWS):
+            rows = [
+                slice(panel.start + part.start, panel.start + part.stop)
+                for part in spans(panel.stop - panel.start, PART_ROWS)
+            ]
+            T = room[: panel.stop - panel.start]
+            shares = self.scale[panel]
+
+            def images_of(i: int, panel: slice = panel, rows: Any = rows, T: Array = T) -> None:
+                part = rows[i]
+                indptr = X.indptr[part.start : part.stop + 1]
+                out = T[part.start - panel.start : part.stop - panel.start]
+                scale = self.scale[part]
+                loops.times_csr_inplace(out, W, indptr, X.indices, X.data, scale, offset)
+
+            def add(r: int, panel: slice = panel, T: Array = T, shares: Array = shares) -> None:
+                if r < n_ranges:
+                    loops.spread_csr_inplace(image, T, splits[panel], r, X.indices, X.data)
+                else:
+                    loops.add_rows_inplace(pull, T, shares)
+
+            in_parallel(images_of, len(rows))
+            in_parallel(add, n_ranges + self.centered)
+
+    @functools.cached_property
+    def _splits(self) -> Array:
+        """Starts of ranges of columns in each row, all with about as many entries."""
+        X = self.sparse
+        counts = np.bincount(X.indices[:SAMPLED_ENTRIES], minlength=self.shape[1])
+        share = np.cumsum(counts) / max(int(counts.sum()), 1)
+        inner = np.searchsorted(share, np.arange(1, RANGES) / RANGES)
+        bounds = np.unique(np.concatenate([[0], inner, [self.shape[1]]])).astype(X.indices.dtype)
+        splits = np.empty((len(self), len(bounds)), X.indptr.dtype)
+        rows = spans(len(self), PART_ROWS)
+
+        def split(i: int) -> None:
+            indptr = X.indptr[rows[i].start : rows[i].stop + 1]
+            kernels().split_csr_inplace(splits[rows[i]], indptr, X.indices, bounds)
+
+        in_parallel(split, len(rows))
+        return splits
 
     def _normal_on_device(self, W: Array) -> Any:
         Y = self._times(W)
@@ -148,7 +211,19 @@ class SparseRows:
         """Return the stored part times W, where the entries are."""
         if isinstance(self.sparse, DeviceCSR):
             return self.sparse.times(like(W, self.sparse.data))
-        return self.sparse @ W
+        X, dtype = self.sparse, np.result_type(self.sparse.dtype, W.dtype)
+        W = np.ascontiguousarray(W, dtype)
+        T = np.empty((len(self), W.shape[1]), dtype)
+        nothing, parts = np.zeros(W.shape[1], dtype), spans(len(self), PART_ROWS)
+
+        def write(i: int) -> None:
+            indptr = X.indptr[parts[i].start : parts[i].stop + 1]
+            kernels().times_csr_inplace(
+                T[parts[i]], W, indptr, X.indices, X.data, np.zeros(0), nothing
+            )
+
+        in_parallel(write, len(parts))
+        return T
 
     def weighted_sum(self, weights: Array) -> Array:
         """Return the sum of the stored rows, each times its weight, in numpy."""
@@ -261,3 +336,17 @@ def from_sparse_arrays(name: str, arrays: Mapping[str, Array], n_features: int) 
     # A file may say anything, and the compiled loops do not look.
     rows.check_format(full_check=True)
     return rows
+
+
+def in_units(rows: Matrix, units: Array) -> Any:
+    """Return rows, wherever they are, with columns divided by ``units``, in their precision.
+
+    >>> in_units(np.array([[2.0, 3.0]], dtype=np.float32), np.array([2.0, 1.0]))
+    array([[1., 3.]], dtype=float32)
+    """
+    dtype = precision(rows)
+    if is_sparse(rows):
+        rows = on_host(rows)
+        data = (rows.data / units[rows.indices]).astype(dtype, copy=False)
+        return csr(data, rows.indices, rows.indptr, rows.shape[1])
+    return cast(rows / like(units, rows), dtype)

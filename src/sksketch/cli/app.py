@@ -32,6 +32,7 @@ SPELLINGS: dict[str, Callable[[Option], str]] = {
     "header": lambda _: "--header or --no-header",
     "resume": lambda _: "--restart",
     "raw": lambda _: "--encode",
+    "replace": lambda _: "--replace",
 }
 
 
@@ -113,6 +114,7 @@ def _build_app() -> Any:
         ridge,
         sketch,
         svd,
+        times,
         tour,
     )
     from sksketch.cli.help import PlainCommand, before_commands, epilog, grouped
@@ -129,9 +131,18 @@ def _build_app() -> Any:
         *(pca.pca, svd.svd, ridge.ridge, online.online),
         *(kpca.kpca, kcca.kcca, reduce.reduce, sketch.sketch),
     ]
-    using: list[Any] = [merge.merge, apply.apply, info.info, report.report, tour.tour]
+    using: list[Any] = [
+        *(merge.merge, apply.apply, times.compare, times.anomalies),
+        *(info.info, report.report, tour.tour),
+    ]
     for command in (*learning, *using):
         app.command(cls=PlainCommand, epilog=epilog(command.__name__))(grouped(command))
+    archive = typer.Typer(help="Keep states by period, and answer for any range of them.")
+    parts: dict[str, Any] = {"add": times.add, "query": times.query, "list": times.list_periods}
+    for name, command in parts.items():
+        text = epilog(f"archive {name}")
+        archive.command(name, cls=PlainCommand, epilog=text)(grouped(command))
+    app.add_typer(archive, name="archive")
     return app
 
 

@@ -23,6 +23,7 @@ EXAMPLES = {
         "sksketch pca rows.parquet -k 5 --memory 2GB -o model.sks",
         "cat rows.csv | sksketch pca - -k 2 -o model.sks",
         "sksketch pca days/*.csv -k 5 --workers 2 -o model.sks",
+        "sksketch pca rows.parquet -k 5 --window 1000 -o model.sks",
     ],
     "svd": ["sksketch svd counts.svm -k 5 --sketch sfd -o model.sks"],
     "ridge": [
@@ -58,8 +59,23 @@ EXAMPLES = {
         "sksketch apply model.sks rows.parquet -o scores.npy",
         "sksketch apply model.sks rows.csv -o - | head -3",
     ],
+    "compare": ["sksketch compare a.sks b.sks"],
+    "anomalies": [
+        "sksketch anomalies rows.csv --top 5",
+        "sksketch anomalies rows.csv --id y --save detector.sks",
+    ],
+    "archive add": [
+        "sksketch archive add kept a.sks --from 2026-03-01 --to 2026-03-02",
+    ],
+    "archive query": [
+        "sksketch archive query kept --from 2026-03-01 --to 2026-03-02 -o some.sks",
+    ],
+    "archive list": ["sksketch archive list kept"],
     "info": ["sksketch info model.sks", "sksketch info model.sks --json"],
-    "report": ["sksketch report model.sks -o report.html"],
+    "report": [
+        "sksketch report model.sks -o report.html",
+        "sksketch report b.sks --before a.sks -o report.html",
+    ],
     "tour": ["sksketch tour --json"],
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from sksketch.cli.options import Method, Rows, Run, Spread
+from sksketch.cli.options import Method, Rows, Run, Spread, Timing
 from sksketch.cli.running import (
     are_sketches,
     finish,
@@ -17,31 +17,80 @@ from sksketch.cli.running import (
 )
 from sksketch.cli.saving import STDOUT, Saved, blaming, of_source, read_merged, write
 from sksketch.cli.show import print_model, say
+from sksketch.cli.tables.timed import open_timed
 from sksketch.decomposition import StreamingPCA
 from sksketch.models.base import Estimator
 from sksketch.models.standardized import StandardizingEstimator
 from sksketch.sketches import Centered, Regression, Sketch
 from sksketch.streams import RowSource
 from sksketch.streams.files import STDIN
+from sksketch.time import Archive
+from sksketch.time.archive import is_archive
 
 
 def decompose(
-    kind: Any, options: dict[str, Any], rows: Rows, method: Method, run: Run, spread: Spread
+    kind: Any,
+    options: dict[str, Any],
+    rows: Rows,
+    method: Method,
+    run: Run,
+    spread: Spread,
+    timing: Timing,
 ) -> None:
-    """Run PCA or SVD over rows, or read it out of saved sketches."""
-    if are_sketches(rows):
+    """Run PCA or SVD over rows, or read it out of saved sketches or an archive."""
+    if are_kept(rows):
         with blaming(" or ".join(rows.sources)):
-            saved = read_merged(rows.sources)
+            saved = read_kept(rows, timing)
             sketch = readable(saved.model, "pca" if kind is StreamingPCA else "svd")
             _check_columns(options["n_components"], sketch.n_features)
             save(saved._replace(model=kind(**options).reading(sketch, saved.names)), run)
         return
     keep_sources(rows, run.output)
-    source = open_source(rows, None, run, spread)
+    source = open_for(timing, rows, None, run, spread)
     _check_columns(options["n_components"], source.n_features)
-    model = numbered(kind(**options, **sketch_options(method, source)), method, spread)
+    options = options | timing.options | sketch_options(method, source)
+    model = numbered(kind(**options), method, spread)
     learn(model, source, rows, None, run, spread)
     save(of_source(model, source), run)
+
+
+def are_kept(rows: Rows) -> bool:
+    """Return whether the sources are saved sketches, or an archive of them, and not rows."""
+    return are_sketches(rows) or any(is_archive(source) for source in rows.sources)
+
+
+def read_kept(rows: Rows, timing: Timing) -> Saved:
+    """Return what saved sketches are merged to, or the periods of an archive."""
+    if timing.options:
+        raise typer.BadParameter("--window and --half-life are for rows, not for saved sketches")
+    archived = [source for source in rows.sources if is_archive(source)]
+    if not archived:
+        if timing.start is not None or timing.end is not None:
+            raise typer.BadParameter("--from and --to are for an archive, not for saved sketches")
+        return read_merged(rows.sources)
+    if len(rows.sources) > 1:
+        raise typer.BadParameter("give one archive by itself")
+    model = Archive(archived[0]).query(timing.start, timing.end)
+    names = getattr(model, "feature_names_in_", None)
+    return Saved(model, None if names is None else [str(name) for name in names])
+
+
+def open_for(
+    timing: Timing,
+    rows: Rows,
+    target: str | None,
+    run: Run,
+    spread: Spread,
+    **checks: bool,
+) -> RowSource:
+    """Open rows, with their times where a window needs them."""
+    if timing.start is not None or timing.end is not None:
+        raise typer.BadParameter("--from and --to are for an archive; rows are all learned from")
+    if timing.time is None:
+        return open_source(rows, target, run, spread, **checks)
+    if spread.workers is not None or spread.dask is not None:
+        raise typer.BadParameter("--time needs the rows in their order; leave --workers out")
+    return open_timed(rows, target, run, timing.time)
 
 
 def _check_columns(wanted: int | float | None, n_features: int) -> None:
@@ -93,14 +142,14 @@ def readable(saved: Estimator | Sketch, purpose: str) -> Any:
     return sketch
 
 
-def save(saved: Saved, run: Run) -> None:
+def save(saved: Saved, run: Run, inference: bool = False) -> None:
     """Save the result, remove the checkpoint, and print the findings."""
     write(saved, run.output)
     finish(run)
     if run.output == STDOUT:
         say(run, "saved to stdout")
     elif run.as_json or not run.quiet:
-        print_model(saved, run.output, run.as_json)
+        print_model(saved, run.output, run.as_json, inference)
 
 
 def save_with_embedding(

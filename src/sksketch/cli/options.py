@@ -23,8 +23,8 @@ def known_sketches(incomplete: str) -> list[str]:
 
 
 # Headings of the help, in their order.
-PANELS = ("Model", "Columns", "Source", "CSV", "Kernel", "Sketch", "Run", "Parallel")
-in_model, in_columns, in_source, in_csv, in_kernel, in_sketch, in_run, in_parallel = (
+PANELS = ("Model", "Time", "Columns", "Source", "CSV", "Kernel", "Sketch", "Run", "Parallel")
+in_model, in_time, in_columns, in_source, in_csv, in_kernel, in_sketch, in_run, in_parallel = (
     partial(typer.Option, rich_help_panel=panel) for panel in PANELS
 )
 
@@ -284,6 +284,54 @@ class Spread:
         str | None,
         in_parallel(metavar="NAME", help="Compute on a torch device, such as cuda."),
     ] = None
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The rows that count: the last ones, recent ones more, or some periods of an archive."""
+
+    window: Annotated[
+        str | None,
+        in_time(
+            metavar="N|7d",
+            help="Learn from the last N rows alone, or those of a length of time.",
+        ),
+    ] = None
+    time: Annotated[
+        str | None, in_time(metavar="NAME", help="Column with the times of the rows, in order.")
+    ] = None
+    half_life: Annotated[
+        float | None,
+        in_time(min=0.0, metavar="ROWS", help="Let a row count half after that number of others."),
+    ] = None
+    start: Annotated[
+        str | None,
+        in_time("--from", metavar="TIME", help="First period of an archive; by default all."),
+    ] = None
+    end: Annotated[
+        str | None, in_time("--to", metavar="TIME", help="Where its last period ends.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.time is not None and self.window is None:
+            raise typer.BadParameter("--time is for --window; give both")
+        if isinstance(self.parsed_window, str) and self.time is None:
+            raise typer.BadParameter(
+                f"--window {self.window} is a length of time; name the column of times with --time"
+            )
+
+    @property
+    def parsed_window(self) -> int | str | None:
+        """The window as estimators take it."""
+        if self.window is None or not self.window.isdecimal():
+            return self.window
+        return int(self.window)
+
+    @property
+    def options(self) -> dict[str, object]:
+        """Return what was asked for as parameters of estimators."""
+        given = {"window": self.parsed_window, "half_life": self.half_life}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 Tolerance = Annotated[

@@ -23,7 +23,7 @@ from sksketch.state.disk import replacing
 from sksketch.state.persistence import State, dump, read_state, to_bytes, write_state
 from sksketch.streams import RowSource
 from sksketch.streams.encoded import EncodedSource
-from sksketch.tables import TableEncoder
+from sksketch.tables import FormulaEncoder, TableEncoder
 
 STDOUT = "-"
 # The array of a file that has the means of the columns.
@@ -37,7 +37,7 @@ class Saved(NamedTuple):
     # Of the columns that it takes, where they are known.
     names: list[str] | None
     # What makes them of a table.
-    encoder: TableEncoder | None = None
+    encoder: TableEncoder | FormulaEncoder | None = None
     # Of the columns, if holes were filled with them.
     means: Array | None = None
     n_missing: int = 0
@@ -52,7 +52,7 @@ class Saved(NamedTuple):
 def of_source(model: Any, source: RowSource) -> Saved:
     """Return a model with what its source knows."""
     encoder = source.encoder if isinstance(source, EncodedSource) else None
-    assert encoder is None or isinstance(encoder, TableEncoder)
+    assert encoder is None or isinstance(encoder, TableEncoder | FormulaEncoder)
     n_missing = source.n_missing
     if encoder is not None:
         n_missing = sum(column.n_missing for column in encoder.summaries.values())
@@ -82,10 +82,10 @@ def named(state: State, path: str | Path) -> Saved:
         return Saved(model, names, encoder, means, *counts)
 
 
-def _parts_of(pipeline: Any) -> tuple[TableEncoder, Any]:
+def _parts_of(pipeline: Any) -> tuple[Any, Any]:
     """Return the encoder and the model of a saved pipeline."""
     steps = [step for _, step in pipeline.steps]
-    if len(steps) != 2 or not isinstance(steps[0], TableEncoder):
+    if len(steps) != 2 or not isinstance(steps[0], TableEncoder | FormulaEncoder):
         raise TypeError("a pipeline that is no TableEncoder before a model; use it from Python")
     return steps[0], steps[1]
 
@@ -127,7 +127,7 @@ def _with_file(merged: Saved, path: str | Path) -> Saved:
     return Saved(model, merged.names or other.names, merged.encoder, None, *counts)
 
 
-def _are_same(one: TableEncoder | None, other: TableEncoder | None) -> bool:
+def _are_same(one: Any, other: Any) -> bool:
     if one is None or other is None:
         return one is other
     return to_bytes(one.state()) == to_bytes(other.state())

@@ -26,19 +26,23 @@ from sksketch.cli.printing import echo
 from sksketch.cli.saving import Saved
 from sksketch.cli.tables.table_facts import print_table, table_facts
 from sksketch.models.base import Estimator
+from sksketch.models.inference import Inference
 from sksketch.present.findings import (
     ONLINE,
     PLAIN,
     Findings,
     OnlineFindings,
+    named,
     plain_findings,
     quality_of,
     quality_text,
+    record_of,
 )
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.run import Progress
 from sksketch.sketches import Sketch
 from sksketch.tables import TableEncoder
+from sksketch.time import StreamingOutlierDetector
 
 # Components or coefficients that are printed; --json has all of them.
 MOST_LINES = 10
@@ -96,7 +100,7 @@ def warnings_in_one_line() -> Iterator[None]:
         echo(f"sksketch: warning: {warning.message}", err=True)
 
 
-def print_model(saved: Saved, file: str, as_json: bool) -> None:
+def print_model(saved: Saved, file: str, as_json: bool, inference: bool = False) -> None:
     """Print what a saved sketch or estimator is, has seen, certifies and has found."""
     model = saved.model
     if isinstance(model, ONLINE):
@@ -121,6 +125,9 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
         certificate = sketch.certificate() if model is sketch else model.certificate_
     with warnings_in_one_line():
         found = {} if model is sketch else _findings(saved)
+        if inference:
+            errors = named(model.inference(), saved.names)
+            found["inference"] = record_of(errors)
     if as_json:
         record = {name.replace(" ", "_"): value for name, value in facts.items()}
         record["certificate"] = None if certificate is None else asdict(certificate)
@@ -133,12 +140,25 @@ def print_model(saved: Saved, file: str, as_json: bool) -> None:
     for line in str(certificate or "nothing to certify: no rows yet").splitlines():
         echo(line)
     if isinstance(model, StreamingRidge | StreamingRidgeCV):
-        _print_coefficients(found, saved.names)
+        if inference:
+            _print_errors(errors)
+        else:
+            _print_coefficients(found, saved.names)
         echo()
         _print_quality(model)
+    elif isinstance(model, StreamingOutlierDetector):
+        echo()
+        print_facts(found, as_json=False)
     elif found:
         _print_components(found)
     print_table(saved)
+
+
+def _print_errors(found: Inference) -> None:
+    """Print the table of standard errors."""
+    echo()
+    for line in str(found).splitlines():
+        echo(line)
 
 
 def _print_encoder(model: TableEncoder, file: str, as_json: bool) -> None:
@@ -165,6 +185,13 @@ def _findings(saved: Saved) -> dict[str, Any]:
             "intercept": model.intercept_,
             "coef": model.coef_,
             "coef_error_bound": model.coef_error_bound_,
+        }
+    if isinstance(model, StreamingOutlierDetector):
+        return {
+            "offset": model.offset_,
+            "offset_rank_error": model.offset_rank_error_,
+            "contamination": model.contamination,
+            "flagged": model.n_flagged_,
         }
     return {
         "explained_variance": model.explained_variance_,
@@ -246,6 +273,10 @@ def _print_plain(saved: Saved, file: str, as_json: bool) -> None:
         if found.values is not None:
             record[f"{found.values[0].replace(' ', '_')}s"] = found.values[1]
         record |= {"largest": found.largest} if found.largest else {}
+        if found.intervals is not None:
+            record["intervals"] = found.intervals
+        if found.inference is not None:
+            record["inference"] = record_of(found.inference)
         quality = quality_of(saved.model)
         print_json(record | ({"quality": quality} if quality else {}) | table_facts(saved))
         return
@@ -258,9 +289,14 @@ def _print_plain(saved: Saved, file: str, as_json: bool) -> None:
         echo()
         echo(f"{'number':<8} {quantity}")
         for i, value in enumerate(values[:MOST_LINES]):
-            echo(f"{i + 1:<8} {value:.6g}")
+            ends = ""
+            if found.intervals is not None:
+                ends = "  from {:.6g} to {:.6g}".format(*found.intervals[i])
+            echo(f"{i + 1:<8} {value:.6g}{ends}")
         if len(values) > MOST_LINES:
             echo(f"... {len(values) - MOST_LINES} more")
+    if found.inference is not None:
+        _print_errors(found.inference)
     _print_quality(saved.model)
     _print_largest(found.largest, intercepts)
     print_table(saved)

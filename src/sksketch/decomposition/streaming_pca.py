@@ -35,6 +35,11 @@ class StreamingPCA(StreamingSVD):
         components are those of the correlation matrix.
     whiten : bool, default=False
         Whether to scale the scores to unit variance.
+    window : int, str or timedelta, default=None
+        Learn from the last rows alone: that number of them, or those of a length of time such as
+        "7d", for which `partial_fit` takes their ``times``. See `SlidingWindow`.
+    half_life : float, default=None
+        Forget by and by: a row counts half after that number of others.
 
     Attributes
     ----------
@@ -137,6 +142,8 @@ class StreamingPCA(StreamingSVD):
         max_sketch_size: int | None = None,
         standardize: bool = False,
         whiten: bool = False,
+        window: object = None,
+        half_life: float | None = None,
     ) -> None:
         super().__init__(
             n_components,
@@ -145,6 +152,8 @@ class StreamingPCA(StreamingSVD):
             tol=tol,
             max_sketch_size=max_sketch_size,
             standardize=standardize,
+            window=window,
+            half_life=half_life,
         )
         self.whiten = whiten
 

@@ -9,14 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.extmath import row_norms
 
 from sksketch._typing import Array, Rows, RowsLike
-from sksketch.arrays.column_units import in_units
 from sksketch.arrays.namespace import cast, like, on_device, precision
 from sksketch.arrays.rows import dense_tiles, times
-from sksketch.arrays.sparse import is_sparse
+from sksketch.arrays.sparse import in_units
+from sksketch.decomposition.scores import scores_of, sparse_scores_and_rest
 from sksketch.decomposition.spectrum import Spectrum, is_fraction, read_spectrum
+from sksketch.models import forgetting
 from sksketch.models.checks import host_rows
 from sksketch.models.constraints import (
     FLAG,
@@ -28,8 +28,8 @@ from sksketch.models.constraints import (
     whole,
 )
 from sksketch.models.runner import is_dask, lazily
+from sksketch.models.scikit_learn import preserving_precision
 from sksketch.models.standardized import StandardizingEstimator
-from sksketch.models.tags import preserving_precision
 from sksketch.sketches import Centered, ExactCovariance, FrequentDirections, Sketch, make_sketch
 from sksketch.sketches.planning import exact_or_sketch
 
@@ -58,6 +58,11 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Standardiz
         Limit for ``tol``.
     standardize : bool, default=False
         Whether columns are divided by their standard deviations, so that units do not matter.
+    window : int, str or timedelta, default=None
+        Learn from the last rows alone: that number of them, or those of a length of time such as
+        "7d", for which `partial_fit` takes their ``times``. See `SlidingWindow`.
+    half_life : float, default=None
+        Forget by and by: a row counts half after that number of others.
 
     Attributes
     ----------
@@ -138,6 +143,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Standardiz
         "tol": (number(0.0, bounds="()"), NOTHING),
         "max_sketch_size": (whole(1), NOTHING),
         "standardize": (FLAG,),
+        **forgetting.CONSTRAINTS,
     }
 
     def __init__(
@@ -149,6 +155,8 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Standardiz
         tol: float | None = None,
         max_sketch_size: int | None = None,
         standardize: bool = False,
+        window: object = None,
+        half_life: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.sketch = sketch
@@ -156,6 +164,8 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Standardiz
         self.tol = tol
         self.max_sketch_size = max_sketch_size
         self.standardize = standardize
+        self.window = window
+        self.half_life = half_life
 
     def _sketch_for(self, n_features: int) -> Sketch:
         if self.n_components is not None and self.n_components > n_features:
@@ -167,11 +177,13 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Standardiz
                 inner = inner.sketch
         else:
             inner = self._choose(n_features)
-        return Centered(inner) if self._centered else inner
+        inner = Centered(inner) if self._centered else inner
+        return forgetting.windowed(inner, self.window, n_features)
 
     def _choose(self, n_features: int) -> Sketch:
         size = self._sketch_size(n_features)
         options: dict[str, Any] = {}
+        ages: dict[str, Any] = {} if self.half_life is None else {"half_life": self.half_life}
         if self.tol is not None:
             limit = self.max_sketch_size or min(n_features, max(8 * size, int(2 / self.tol)))
             options = {"tol": self.tol, "max_sketch_size": max(limit, size)}
@@ -181,13 +193,13 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Standardiz
                     f"tol needs a sketch that grows, got sketch={self.sketch!r}; "
                     f"drop tol or choose from {', '.join(map(repr, GROWING))}"
                 )
-            return make_sketch(
-                str(self.sketch), size, **(options if self.sketch != "exact" else {})
-            )
-        if exact_or_sketch("directions", n_features, size).exact:
-            return ExactCovariance()
+            options = options if self.sketch != "exact" else {}
+            return make_sketch(str(self.sketch), size, **options, **ages)
+        n_bytes = forgetting.exact_bytes(self.window, n_features)
+        if exact_or_sketch("directions", n_features, size, n_bytes=n_bytes).exact:
+            return ExactCovariance(**ages)
         # Leading directions are what counts here, and this rule follows them most closely.
-        return FrequentDirections(size, rule="half", **options)
+        return FrequentDirections(size, rule="half", **options, **ages)
 
     def _sketch_size(self, n_features: int) -> int:
         if self.sketch_size is not None:
@@ -206,6 +218,12 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Standardiz
         if k is not None and size is not None and size < k:
             raise ValueError(
                 f"sketch_size={size} keeps fewer rows than n_components={k}; enlarge it"
+            )
+        forgetting.check_forgetting(self.window, self.half_life, self.sketch)
+        if self.window is not None and self.tol is not None:
+            raise ValueError(
+                "tol is for one sketch that grows, and a window has many; drop tol and enlarge "
+                "sketch_size"
             )
 
     def _spectrum(self) -> Spectrum:
@@ -344,7 +362,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Standardiz
             rows = rows.astype(np.float64)
             if unit is not None:
                 rows, offset = in_units(rows, unit), None if offset is None else offset / unit
-            return _sparse_scores_and_rest(rows, V, offset)
+            return sparse_scores_and_rest(rows, V, offset)
         scores, rest = np.empty((len(rows), len(V))), np.empty(len(rows))
         start = 0
         for tile in dense_tiles(rows, np.dtype(np.float64)):
@@ -364,36 +382,3 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Standardiz
 
     def __sklearn_tags__(self) -> Tags:
         return preserving_precision(super().__sklearn_tags__())
-
-
-def scores_of(rows: Rows, V: Array, offset: Array | None) -> Any:
-    """Return the coordinates of rows, wherever they are, along the rows of V.
-
-    Dense rows are moved before they are multiplied: far from zero, what a product leaves of their
-    differences is rounding.
-    """
-    if offset is None:
-        return times(rows, cast(V, precision(rows)).T)
-    if is_sparse(rows):
-        scores = times(rows, V.T)
-        return scores - like(offset @ V.T, scores, precision(scores))
-    if on_device(rows):
-        around = cast(cast(rows, np.float64) - like(offset, rows), precision(rows))
-        return times(around, V.T)
-    narrow = cast(V, precision(rows)).T
-    scores = np.empty((rows.shape[0], len(V)), precision(rows))
-    start = 0
-    for tile in dense_tiles(rows, precision(rows)):
-        around = (tile - offset).astype(precision(rows), copy=False)
-        scores[start : start + len(tile)] = around @ narrow
-        start += len(tile)
-    return scores
-
-
-def _sparse_scores_and_rest(rows: Rows, V: Array, offset: Array | None) -> tuple[Array, Array]:
-    """Return both for sparse rows, which cannot be moved."""
-    scores, norms = np.asarray(rows @ V.T), row_norms(rows, squared=True)
-    if offset is not None:
-        norms = norms - 2 * np.asarray(rows @ offset).ravel() + offset @ offset
-        scores = scores - offset @ V.T
-    return scores, np.maximum(norms - np.vecdot(scores, scores), 0.0)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import dtype_name, like, on_device, to_numpy, zeros
+from sksketch.arrays.parallel import in_parallel, spans
 from sksketch.kernel_methods.batching import BatchQueue, copied
 from sksketch.kernel_methods.feature_sampling import Columns, draw, feature_values
 from sksketch.kernel_methods.kernels import Kernel
@@ -22,7 +24,7 @@ from sksketch.state.persistence import State
 
 # Columns that are computed at a time, for rows that make `BLOCK_BYTES` of them.
 BLOCK_COLUMNS = 1024
-BLOCK_BYTES = 1 << 23
+BLOCK_BYTES = 1 << 21
 DEVICE_COLUMNS = 1 << 15
 
 
@@ -58,16 +60,33 @@ class FeatureMap(ABC):
 
     def blocks(self, X: Rows, start: int = 0, stop: int | None = None) -> Iterator[FeatureBlock]:
         """Yield the features of rows ``X``, one range of columns after the other."""
-        stop = self.n_columns if stop is None else stop
+        for parts in self._ranges(X, start, self.n_columns if stop is None else stop):
+            for part in parts:
+                yield part()
+
+    def _ranges(self, X: Rows, start: int, stop: int) -> Iterator[list[Callable[[], FeatureBlock]]]:
+        """Yield for each range of columns its blocks of rows, to be computed in any order."""
         # A device is faster at one large product than at several.
         step = max(self.most_columns, DEVICE_COLUMNS) if self._long(X) else self.most_columns
         for begin in range(start, stop, step):
             end = min(begin + step, stop)
             columns, parameters = self.parameters(begin, end, X)
             n_rows = X.shape[0] if on_device(X) else max(64, BLOCK_BYTES // (8 * (end - begin)))
-            for first in range(0, X.shape[0], n_rows):
-                rows = slice(first, min(first + n_rows, X.shape[0]))
-                yield FeatureBlock(rows, columns, self.values(begin, end, parameters, X[rows]))
+
+            def block(
+                first: int, begin: int = begin, end: int = end, n: int = n_rows, known: Any = None
+            ) -> FeatureBlock:
+                rows = slice(first, min(first + n, X.shape[0]))
+                order, given = known
+                return FeatureBlock(rows, order, self.values(begin, end, given, X[rows]))
+
+            known = columns, parameters
+            yield [partial(block, i, known=known) for i in range(0, X.shape[0], n_rows)]
+
+    def _each(self, use: Callable[[FeatureBlock], None], X: Rows, start: int, stop: int) -> None:
+        """Use the blocks of all rows at the same time, one range of columns after the other."""
+        for parts in self._ranges(X, start, stop):
+            in_parallel(lambda i, parts=parts: use(parts[i]()), len(parts))  # type: ignore[misc]
 
     def _long(self, X: Rows) -> bool:
         return self.unit <= 2 and on_device(X)
@@ -79,8 +98,11 @@ class FeatureMap(ABC):
         """
         a = like(coefficients, X, dtype_name(X))
         H = zeros((X.shape[0], a.shape[1]), X)
-        for rows, columns, values in self.blocks(X, 0, a.shape[0]):
-            H[rows] += values @ a[columns]
+
+        def add(block: FeatureBlock) -> None:
+            H[block.rows] += block.values @ a[block.columns]
+
+        self._each(add, X, 0, a.shape[0])
         return H
 
     def transform(self, X: Rows) -> Any:
@@ -92,8 +114,11 @@ class FeatureMap(ABC):
     def columns(self, X: Rows, start: int, stop: int) -> Any:
         """Return a range of columns, in their own order."""
         F = zeros((X.shape[0], stop - start), X, dtype_name(X))
-        for rows, columns, values in self.blocks(X, start, stop):
-            F[rows, columns - start] = values
+
+        def write(block: FeatureBlock) -> None:
+            F[block.rows, block.columns - start] = block.values
+
+        self._each(write, X, start, stop)
         return F
 
 
@@ -233,8 +258,12 @@ class NystromMap(FeatureMap):
         weights = like(self.whitening @ a * self.n_columns**0.5, X, dtype_name(X))
         H = zeros((X.shape[0], a.shape[1]), X)
         step = X.shape[0] if on_device(X) else max(64, BLOCK_BYTES // (8 * Z.shape[0]))
-        for first in range(0, X.shape[0], step):
-            H[first : first + step] = self.kernel(X[first : first + step], Z) @ weights
+        parts = spans(int(X.shape[0]), int(step))
+
+        def write(i: int) -> None:
+            H[parts[i]] = self.kernel(X[parts[i]], Z) @ weights
+
+        in_parallel(write, len(parts))
         return H
 
     def state(self) -> State:

@@ -13,7 +13,7 @@ from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, fitted_features,
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import FLAG, whole
 from sksketch.models.parameters import seed_of
-from sksketch.models.tags import preserving_precision
+from sksketch.models.scikit_learn import preserving_precision
 from sksketch.state.persistence import State
 
 

@@ -53,10 +53,13 @@ class FirstRows(NamedTuple):
         """Return the standard deviation of each column, and one where it never changes."""
         return ColumnMoments.empty(self.X.shape[1]).updated(self.X, self.weights).scale()
 
+    def part(self, start: int, stop: int) -> FirstRows:
+        """Return some of the rows."""
+        return FirstRows(*(None if part is None else part[start:stop] for part in self))
+
     def head(self, n_rows: int) -> FirstRows:
         """Return the first rows."""
-        parts = (None if part is None else part[:n_rows] for part in self)
-        return FirstRows(*parts)
+        return self.part(0, n_rows)
 
     @classmethod
     def joined(cls, parts: Sequence[FirstRows]) -> FirstRows:

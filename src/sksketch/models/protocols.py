@@ -39,6 +39,15 @@ class SeveralPasses(Protocol):
 
 
 @runtime_checkable
+class Converging(SeveralPasses, Protocol):
+    """An estimator that may need fewer passes than it has said."""
+
+    @property
+    def has_converged(self) -> bool:
+        """Whether no further pass is needed; asked after `end_pass`."""
+
+
+@runtime_checkable
 class Piloted(Protocol):
     """An estimator that must see some rows before it can tell all parts how to learn.
 

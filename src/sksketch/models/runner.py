@@ -59,3 +59,13 @@ def fit_dask(
 def lazily(estimator: object, method: str, X: object) -> Any:
     """Return what a method would give for a dask collection, to be computed when needed."""
     return _runner().answer(estimator, method, X)
+
+
+def restored(state: Any) -> Any:
+    """Return the sketch or estimator that a state was taken from, whatever its kind.
+
+    >>> from sksketch.sketches import ExactCovariance
+    >>> restored(ExactCovariance().state())
+    <ExactCovariance: 0 rows x ? features>
+    """
+    return importlib.import_module("sksketch.run.loading").restore(state)

@@ -1,4 +1,6 @@
-"""The one place that knows scikit-learn's private names; ``tests/models`` holds it to them.
+"""The one place that knows scikit-learn's private names, and tags that many estimators set.
+
+``tests/models`` holds it to the names.
 
 Callbacks are loaded when some are set: they bring a progress bar's library along.
 """
@@ -8,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from sklearn.utils import Tags
 
 # Where scikit-learn keeps the callbacks of an estimator, those of a running fit, and its task.
 CALLBACKS, TEARDOWN, FIT_TASK = "_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx"
@@ -80,3 +84,10 @@ class Callbacks:
             task = self._task.subcontext(task_name="block")
             task.call_on_fit_task_begin(estimator=self._estimator, X=X, y=y)
             task.call_on_fit_task_end(estimator=self._estimator, X=X, y=y)
+
+
+def preserving_precision(tags: Tags) -> Tags:
+    """Return the tags of a transformer whose columns have the precision of the rows."""
+    assert tags.transformer_tags is not None
+    tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+    return tags

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.checks import check_ageless, checked_rows
+from sksketch.models.forgetting import check_parts, plain_window
 from sksketch.models.runner import fit_dask, is_dask
 from sksketch.models.scikit_learn import Callbacks
 from sksketch.sketches import Certificate, Sketch, load_sketch
@@ -25,6 +27,8 @@ class SketchEstimator(Estimator):
     sketch_: Sketch
     # Number of this part and of all parts, while parts of a table are learned apart.
     _shard: tuple[int, int] | None = None
+    # Of the rows that are being learned.
+    _times: object = None
 
     def new_sketch(self, n_features: int) -> Sketch:
         """Return an empty sketch for rows of ``n_features`` columns, as the parameters ask.
@@ -47,7 +51,11 @@ class SketchEstimator(Estimator):
         """Return an empty sketch, as the parameters ask, which make sense."""
 
     def fit(
-        self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None
+        self,
+        X: RowsLike,
+        y: RowsLike | None = None,
+        sample_weight: RowsLike | None = None,
+        times: object = None,
     ) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
 
@@ -59,6 +67,8 @@ class SketchEstimator(Estimator):
             Present for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
+        times : array-like of shape (n_samples,), default=None
+            Times of the rows, in order: for a window that is a length of time.
 
         Returns
         -------
@@ -67,7 +77,7 @@ class SketchEstimator(Estimator):
         """
         if is_dask(X):
             return fit_dask(self, X, y, sample_weight)
-        with or_as_before(self):
+        with or_as_before(self), self._at(times):
             rows, targets = self._checked(X, y, reset=True)
             self._check_enough(rows)
             if sample_weight is not None and not np.asarray(sample_weight).any():
@@ -79,7 +89,11 @@ class SketchEstimator(Estimator):
         return self
 
     def partial_fit(
-        self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None
+        self,
+        X: RowsLike,
+        y: RowsLike | None = None,
+        sample_weight: RowsLike | None = None,
+        times: object = None,
     ) -> Self:
         """Learn from one more block of rows, of any size.
 
@@ -91,6 +105,8 @@ class SketchEstimator(Estimator):
             Present for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
+        times : array-like of shape (n_samples,), default=None
+            Times of the rows, in order: for a window that is a length of time.
 
         Returns
         -------
@@ -102,11 +118,23 @@ class SketchEstimator(Estimator):
             if first:
                 return fit_dask(self, X, y, sample_weight)
             return self.merge(fit_dask(self._beside(), X, y, sample_weight))
-        with or_as_before(self):
+        with or_as_before(self), self._at(times):
             rows, targets = self._checked(X, y, reset=first)
             sketch = self._begun(rows.shape[1]) if first else self.__dict__[self._fitted]
             self._update(sketch, rows, targets, sample_weight)
         return self
+
+    @contextmanager
+    def _at(self, times: object) -> Iterator[None]:
+        """Let the rows that are learned meanwhile have times."""
+        if times is not None and getattr(self, "window", None) is None:
+            raise ValueError("got times, which only a window of the last rows uses; give window=")
+        if times is None:
+            yield
+            return
+        self._times = times
+        yield
+        del self._times
 
     def _begun(self, n_features: int) -> Sketch:
         """Return an empty sketch, for this part of the rows if they are in parts."""
@@ -144,7 +172,11 @@ class SketchEstimator(Estimator):
         self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
     ) -> None:
         """Let a sketch take rows in."""
-        sketch.update(rows, weights=sample_weight)
+        sketch.update(rows, weights=sample_weight, **self._timed())
+
+    def _timed(self) -> dict[str, Any]:
+        """Return the times of the rows as an option of `Sketch.update`, if they have some."""
+        return {} if self._times is None else {"times": self._times}
 
     def reading(self, sketch: Sketch, feature_names: Iterable[str] | None = None) -> Self:
         """Return a copy that has learned what a sketch has seen.
@@ -171,6 +203,7 @@ class SketchEstimator(Estimator):
 
     def _template(self) -> Self:
         params = self.get_params(deep=False)
+        check_parts(params.get("window"), params.get("half_life"))
         for value in params.values():
             if isinstance(value, Sketch):
                 check_ageless(value)
@@ -214,6 +247,12 @@ class SketchEstimator(Estimator):
         return str(self._once("plan_", lambda: self.sketch_.plan()))
 
     # Saving
+
+    def _saved_params(self) -> dict[str, Any]:
+        params = super()._saved_params()
+        if "window" in params:
+            params["window"] = plain_window(params["window"])
+        return params
 
     def _learned(self, state: State) -> State:
         return state.with_inner("sketch", self.sketch_.state())

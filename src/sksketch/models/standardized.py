@@ -12,14 +12,21 @@ from typing import Any, Self
 import numpy as np
 
 from sksketch._typing import Array, Rows, RowsLike
-from sksketch.arrays.column_units import in_units
 from sksketch.arrays.namespace import precision
 from sksketch.arrays.rounding import gamma
 from sksketch.arrays.rows import as_rows, as_weights
+from sksketch.arrays.sparse import in_units
 from sksketch.exceptions import NotMergeableError
 from sksketch.models.first_rows import FirstRows
 from sksketch.models.sketched import SketchEstimator
-from sksketch.sketches import Centered, Certificate, ExactCovariance, Regression, Sketch
+from sksketch.sketches import (
+    Centered,
+    Certificate,
+    ExactCovariance,
+    Regression,
+    Sketch,
+    SlidingWindow,
+)
 from sksketch.sketches.base import Answer
 from sksketch.sketches.column_moments import ColumnMoments, scale_of
 from sksketch.sketches.directions.gram_answer import answer_in_units
@@ -38,14 +45,16 @@ def keeps_gram(sketch: Sketch) -> bool:
     >>> keeps_gram(Centered(ExactCovariance()))
     True
     """
-    inner = sketch.sketch if isinstance(sketch, Regression) else sketch
+    inner = sketch.sketch if isinstance(sketch, SlidingWindow) else sketch
+    inner = inner.sketch if isinstance(inner, Regression) else inner
     inner = inner.sketch if isinstance(inner, Centered) else inner
     return isinstance(inner, ExactCovariance)
 
 
 def is_centered(sketch: Sketch) -> bool:
     """Return whether a sketch is of rows around their mean."""
-    inner = sketch.sketch if isinstance(sketch, Regression) else sketch
+    inner = sketch.sketch if isinstance(sketch, SlidingWindow) else sketch
+    inner = inner.sketch if isinstance(inner, Regression) else inner
     return isinstance(inner, Centered)
 
 
@@ -72,13 +81,13 @@ class StandardizingEstimator(SketchEstimator):
 
     @property
     def sketch_(self) -> Sketch:
-        """The sketch that remembers the rows."""
+        """The sketch that remembers the rows, with a window those in it."""
         if "_sketch" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'sketch_'")
-        if not self._waiting:
-            return self._sketch
-        sketch: Sketch = self._once("sketch_", self._with_waiting)
-        return sketch
+        sketch = self._sketch
+        if self._waiting:
+            sketch = self._once("sketch_", self._with_waiting)
+        return sketch._read() if isinstance(sketch, SlidingWindow) else sketch
 
     @sketch_.setter
     def sketch_(self, sketch: Sketch) -> None:
@@ -114,6 +123,11 @@ class StandardizingEstimator(SketchEstimator):
         self._give(sketch, rows, targets, sample_weight)
         self.sketch_, self._answers = sketch, {}
         if self.standardize and not is_centered(sketch):
+            if isinstance(sketch, SlidingWindow):
+                raise ValueError(
+                    "units of the columns around zero are those of all rows and not of a window; "
+                    "set standardize=False, or window=None"
+                )
             # Around zero A'A alone does not tell how much a column varies.
             weights = as_weights(sample_weight, rows.shape[0])
             before = self._columns or ColumnMoments.empty(rows.shape[1])
@@ -121,6 +135,11 @@ class StandardizingEstimator(SketchEstimator):
 
     def _update_in_units(self, sketch: Sketch, rows: FirstRows) -> None:
         rows.check()
+        if self._times is not None:
+            raise ValueError(
+                "standardize needs the units of columns before the first row of a window with "
+                "times; take sketch='exact', which reads them from the window"
+            )
         if self._measuring:
             before = self._columns or ColumnMoments.empty(rows.X.shape[1])
             self._columns = before.updated(rows.X, rows.weights)
@@ -272,7 +291,8 @@ class StandardizingEstimator(SketchEstimator):
             raise ValueError("the rows have only been measured so far; give all of them again")
         if self._columns is not None:
             return self._columns.scale()
-        sketch = self._sketch.sketch if isinstance(self._sketch, Regression) else self._sketch
+        sketch = self.sketch_
+        sketch = sketch.sketch if isinstance(sketch, Regression) else sketch
         assert isinstance(sketch, Centered)
         gram = sketch._exact_gram()
         squares = sketch.summary().to_dense().diagonal() if gram is None else gram.matrix.diagonal()
@@ -296,7 +316,7 @@ class StandardizingEstimator(SketchEstimator):
             unit = self._unit()
             if unit is None or not keeps_gram(self._sketch):
                 return self.sketch_._answer()
-            return answer_in_units(self._sketch, unit)
+            return answer_in_units(self.sketch_, unit)
 
         answer: Answer = self._once("read", read)
         return answer
@@ -313,7 +333,7 @@ class StandardizingEstimator(SketchEstimator):
         return str(self._once("plan_", self._plan))
 
     def _plan(self) -> str:
-        plan = self.sketch_.plan()
+        plan = (self.sketch_ if self._waiting else self._sketch).plan()
         if self._unit() is None:
             return plan
         if keeps_gram(self._sketch):

@@ -13,7 +13,7 @@ from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.checks import checked_rows, host_rows
 from sksketch.models.parameters import seed_of
-from sksketch.models.tags import preserving_precision
+from sksketch.models.scikit_learn import preserving_precision
 from sksketch.reduction import reduction_base
 from sksketch.reduction.reduction_base import REDUCTION_CONSTRAINTS
 from sksketch.reduction.residual import Blocks

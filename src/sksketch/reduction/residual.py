@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array, Rows
-from sksketch.arrays.column_units import in_units
 from sksketch.arrays.krylov import top_eigenvalue
 from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import eigen_error, gamma
 from sksketch.arrays.rows import laid_out, squared_row_norms
+from sksketch.arrays.sparse import in_units
 from sksketch.reduction.subspace import LinearMap
 from sksketch.streams import RowSource
 from sksketch.streams.blocks import unweighted

@@ -18,8 +18,8 @@ from sksketch.models.checks import host_rows
 from sksketch.models.constraints import whole
 from sksketch.models.parameters import seed_of
 from sksketch.models.runner import is_dask
+from sksketch.models.scikit_learn import preserving_precision
 from sksketch.models.sketched import SketchEstimator
-from sksketch.models.tags import preserving_precision
 from sksketch.reduction import reduction_base
 from sksketch.reduction.power_pass import PowerPass
 from sksketch.reduction.reduction_base import REDUCTION_CONSTRAINTS, check_size
@@ -148,7 +148,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
         seed = seed_of(self.random_state)
         return make_sketch(self.operator, self.n_components, seed=seed, shard=self.shard)
 
-    def fit(
+    def fit(  # type: ignore[override]
         self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None
     ) -> Self:
         """Find the subspace of all rows of ``X``, forgetting what was learned before.

@@ -106,6 +106,25 @@ class ExactRidge:
         image = off / math.sqrt(least)
         return RidgeSolution(x, bound, absolute, image, s[:, 0], scaled_bounds)
 
+    def variance_slack(self, ridge: float) -> float:
+        """Return t so that ``v' V v`` is off by at most ``t v' W v``; inf if none is certain.
+
+        W is the inverse of A'A + r as it was accumulated and V = W A'A W. With e the norm of the
+        errors of A'A in units of the columns and l its least eigenvalue there, 3 e / l, to first
+        order in that.
+        """
+        squares = np.maximum(self._gram.matrix.diagonal(), 0.0) + ridge + self._gram.ridge
+        if not (squares > 0.0).all():
+            return math.inf
+        s = np.sqrt(squares)[:, None]
+        scaled = self._gram.matrix / s / s.T
+        np.fill_diagonal(scaled, 1.0)
+        factor = _cholesky(scaled)
+        if factor is None or not (least := self._least(scaled, factor, s[:, 0])):
+            return math.inf
+        share = (self._gram.errors.norm(s[:, 0]) + gamma(4 * len(s) ** 2)) / least
+        return 3.0 * share / (1.0 - share) ** 2 if share < 1.0 else math.inf
+
     def squared_error_interval(self, x: Array) -> tuple[Array, Array]:
         """Return bounds on the sum of squared training residuals of coefficients, per target."""
         C, moments = self._gram.matrix, self._moments
@@ -190,6 +209,10 @@ class RidgeReader:
             return ExactRidge(gram_in_units(self.sketch, self._units), self.moments)
         gram = self.sketch._exact_gram()
         return None if gram is None else ExactRidge(gram, self.moments)
+
+    def variance_slack(self, ridge: float) -> float:
+        """Return what `ExactRidge.variance_slack` does; inf where A'A is not known."""
+        return math.inf if self._exact is None else self._exact.variance_slack(ridge)
 
     def solve(self, ridge: float) -> RidgeSolution:
         """Return the coefficients at a ridge."""

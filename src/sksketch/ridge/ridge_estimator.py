@@ -29,12 +29,13 @@ from sksketch.models.constraints import (
     several,
     whole,
 )
+from sksketch.models.forgetting import exact_bytes, windowed
 from sksketch.models.runner import is_dask, lazily
 from sksketch.models.standardized import StandardizingEstimator, keeps_gram
 from sksketch.ridge.exact import RidgeReader
 from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, row_lengths
 from sksketch.ridge.training_quality import TrainingQuality, training_quality
-from sksketch.sketches import ExactCovariance, Regression, Sketch, make_sketch
+from sksketch.sketches import ExactCovariance, Regression, Sketch, SlidingWindow, make_sketch
 from sksketch.sketches.directions.shrink.readout import SHIFTS
 from sksketch.sketches.planning import exact_or_sketch
 
@@ -73,27 +74,44 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, StandardizingEstimator):
     fit_intercept: bool
     correction: str | float | None
     sketch_: Regression
+    # What is forgotten; nothing, unless an estimator has parameters for it.
+    window: object = None
+    half_life: float | None = None
 
     @abstractmethod
     def _penalty(self) -> float:
         """Return the penalty of `coef_`."""
 
     def _sketch_for(self, n_features: int) -> Sketch:
+        ages: dict[str, Any] = {} if self.half_life is None else {"half_life": self.half_life}
+        n_bytes = exact_bytes(self.window, n_features)
         if isinstance(self.sketch, Sketch):
             inner = self.sketch.fresh()
-        elif self.sketch == "auto" and exact_or_sketch("coefficients", n_features).exact:
-            inner = ExactCovariance()
+        elif (
+            self.sketch == "auto"
+            and exact_or_sketch("coefficients", n_features, n_bytes=n_bytes).exact
+        ):
+            inner = ExactCovariance(**ages)
         else:
             key = "rfd" if self.sketch == "auto" else self.sketch
-            options = {} if self.correction is None else {"correction": self.correction}
+            options = ages
+            if self.correction is not None:
+                options = ages | {"correction": self.correction}
             inner = make_sketch(key, self.sketch_size, **options)
-        return Regression(inner, centered=self.fit_intercept)
+        plain = self.half_life is None and self.window is None
+        exact = plain and isinstance(inner, ExactCovariance) and self._keeps_products(n_features)
+        regression = Regression(inner, centered=self.fit_intercept, exact_products=exact)
+        return windowed(regression, self.window, n_features)
+
+    def _keeps_products(self, n_features: int) -> bool:
+        """Return whether sums of products are to be kept without any rounding as well."""
+        return False
 
     def _give(
         self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
     ) -> None:
-        assert isinstance(sketch, Regression)
-        sketch.update(rows, sample_weight, targets=targets)
+        assert isinstance(sketch, Regression | SlidingWindow)
+        sketch.update(rows, weights=sample_weight, targets=targets, **self._timed())
 
     def _checked(self, X: RowsLike, y: RowsLike | None, reset: bool) -> tuple[Any, Any]:
         if on_device(X) or is_sparse_on_device(X):

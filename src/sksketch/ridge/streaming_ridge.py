@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
 
 import numpy as np
 
 from sksketch._typing import Array, Rows, RowsLike
-from sksketch.arrays.column_units import in_units
 from sksketch.arrays.rows import as_rows
-from sksketch.models.constraints import number, whole
+from sksketch.arrays.sparse import in_units
+from sksketch.models.constraints import check_value, number, one_of, whole
+from sksketch.models.forgetting import CONSTRAINTS, check_forgetting
+from sksketch.models.inference import Inference
+from sksketch.ridge.inference.asking import empty_pass, exact_solution, infer
+from sksketch.ridge.inference.estimates import Asked
+from sksketch.ridge.inference.robust import ROBUST, RobustPass
+from sksketch.ridge.inference.second_pass import SeenRows, run_over
 from sksketch.ridge.refinement import conjugate_gradients
 from sksketch.ridge.ridge_estimator import RidgeEstimator
 from sksketch.ridge.solution import RidgeSolution
 from sksketch.sketches import Sketch
 from sksketch.state.persistence import State
+
+# Columns up to which least squares keeps sums of products without rounding.
+MOST_COLUMNS = 128
 
 
 class StreamingRidge(RidgeEstimator):
@@ -46,6 +56,11 @@ class StreamingRidge(RidgeEstimator):
     standardize : bool, default=False
         Whether the penalty is on the coefficients of columns divided by their standard deviations,
         so that units do not matter.
+    window : int, str or timedelta, default=None
+        Learn from the last rows alone: that number of them, or those of a length of time such as
+        "7d", for which `partial_fit` takes their ``times``. See `SlidingWindow`.
+    half_life : float, default=None
+        Forget by and by: a row counts half after that number of others.
 
     Attributes
     ----------
@@ -125,8 +140,10 @@ class StreamingRidge(RidgeEstimator):
     _constraints = RidgeEstimator._shared_constraints | {
         "alpha": (number(0.0),),
         "refine": (whole(0),),
+        **CONSTRAINTS,
     }
     _refined: Array | None = None
+    _seen: SeenRows | None = None
 
     def __init__(
         self,
@@ -138,6 +155,8 @@ class StreamingRidge(RidgeEstimator):
         correction: str | float | None = None,
         refine: int = 0,
         standardize: bool = False,
+        window: object = None,
+        half_life: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.sketch = sketch
@@ -146,9 +165,150 @@ class StreamingRidge(RidgeEstimator):
         self.correction = correction
         self.refine = refine
         self.standardize = standardize
+        self.window = window
+        self.half_life = half_life
+
+    def _check_together(self) -> None:
+        check_forgetting(self.window, self.half_life, self.sketch)
+        if self.refine and (self.window is not None or self.half_life is not None):
+            raise ValueError("refine looks at all rows alike; set refine=0 to forget some of them")
 
     def _penalty(self) -> float:
         return float(self.alpha)
+
+    def _keeps_products(self, n_features: int) -> bool:
+        # They cost several times as much as A'A itself, which is enough with a penalty.
+        return self.alpha == 0.0 and n_features <= MOST_COLUMNS
+
+    # Inference
+
+    def inference(
+        self,
+        covariance: str = "classical",
+        confidence: float = 0.95,
+        *,
+        weights: str = "frequency",
+        X: RowsLike | None = None,
+        y: RowsLike | None = None,
+        sample_weight: RowsLike | None = None,
+        groups: object = None,
+        source: object = None,
+        second_pass: RobustPass | None = None,
+        feature_names: Sequence[object] | None = None,
+    ) -> Inference:
+        """Return coefficients with standard errors, tests and intervals, as a table to print.
+
+        Parameters
+        ----------
+        covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "cluster"}, default="classical"
+            "classical" has noise of one variance, and needs no further look at the rows. The
+            others hold whatever the noise is, and need all rows a second time: after `fit` they
+            are taken from there while they exist; otherwise give them.
+        confidence : float, default=0.95
+            Level of the intervals.
+        weights : {"frequency", "analytic"}, default="frequency"
+            What the weights of the rows mean: a row counts as that many equal ones, or the
+            variance of its noise is inverse to its weight.
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
+            The rows once more, for the second look.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, for "cluster".
+        source : RowSource or anything that `open_rows` takes, default=None
+            The rows once more, as a source; with "cluster" its last target is the group.
+        second_pass : RobustPass, default=None
+            What `robust_pass` returned, after it has learned from all rows.
+        feature_names : sequence of str, default=None
+            Names of the columns, where a step of a pipeline has made them, such as what its
+            ``get_feature_names_out()`` gives; by default those of the rows.
+
+        Returns
+        -------
+        Inference
+            A record that prints as a table.
+
+        Notes
+        -----
+        With ``alpha=0`` and the exact covariance all is computed from sums of products that were
+        never rounded (up to 128 columns), so any blocks, parts and merges give the same bits.
+        With a penalty the standard errors are those of the penalized coefficients, whose mean is
+        not that of the noiseless ones, and degrees of freedom are the trace of the hat matrix.
+        "HC0" to "HC3" follow MacKinnon and White [1]_, and "cluster" Liang and Zeger [2]_ with
+        the correction for few groups; their statistics are compared with the normal distribution.
+
+        References
+        ----------
+        .. [1] MacKinnon, J. G. and White, H. (1985). "Some Heteroskedasticity-Consistent
+           Covariance Matrix Estimators with Improved Finite Sample Properties". Journal of
+           Econometrics 29(3).
+        .. [2] Liang, K.-Y. and Zeger, S. L. (1986). "Longitudinal Data Analysis Using Generalized
+           Linear Models". Biometrika 73(1).
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((100, 2))
+        >>> model = StreamingRidge(alpha=0.0).fit(X, X[:, 0] + rng.standard_normal(100))
+        >>> model.inference().interval.round(2)
+        array([[-0.39,  0.06],
+               [ 0.66,  1.12],
+               [-0.06,  0.41]])
+        """
+        self._require_fitted()
+        check_value("covariance", covariance, one_of("classical", *ROBUST))
+        check_value("confidence", confidence, number(0.0, 1.0, bounds="()"))
+        check_value("weights", weights, one_of("frequency", "analytic"))
+        names = feature_names
+        if names is None:
+            names = getattr(self, "feature_names_in_", None)
+        elif len(names) != self.n_features_in_:
+            raise ValueError(
+                f"got {len(names)} names for {self.n_features_in_} columns; name each of them"
+            )
+        single = self.sketch_.target_shape == ()
+        asked = Asked(covariance, float(confidence), weights, names, single)
+
+        def second() -> RobustPass:
+            if second_pass is not None:
+                return second_pass
+            empty = self.robust_pass(covariance, weights=weights)
+            return run_over(
+                empty,
+                self._seen,
+                (X, y, sample_weight),
+                groups,
+                source,
+                lambda rows, targets: self._checked(rows, targets, reset=False),
+            )
+
+        return infer(self, float(self.alpha), asked, second)
+
+    def robust_pass(self, covariance: str = "HC3", *, weights: str = "frequency") -> RobustPass:
+        """Return what learns from all rows a second time, for robust standard errors.
+
+        Parameters
+        ----------
+        covariance : {"HC0", "HC1", "HC2", "HC3", "cluster"}, default="HC3"
+            As for `inference`. With "cluster" it takes the group of each row as the last target.
+        weights : {"frequency", "analytic"}, default="frequency"
+            As for `inference`.
+
+        Returns
+        -------
+        RobustPass
+            To be given to `fit_stream`, `fit_dask` or `fit_spark` like an estimator, and then to
+            `inference`.
+        """
+        check_value("covariance", covariance, one_of(*ROBUST))
+        check_value("weights", weights, one_of("frequency", "analytic"))
+        return empty_pass(self, float(self.alpha), covariance, weights)
+
+    def _solve(self, alpha: float) -> tuple[RidgeSolution, Array]:
+        found = exact_solution(self, alpha)
+        return super()._solve(alpha) if found is None else found
 
     def _template(self) -> Self:
         if self.refine:
@@ -159,7 +319,11 @@ class StreamingRidge(RidgeEstimator):
         return super()._template()
 
     def fit(
-        self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None
+        self,
+        X: RowsLike,
+        y: RowsLike | None = None,
+        sample_weight: RowsLike | None = None,
+        times: object = None,
     ) -> Self:
         """Learn from all rows of ``X``, forgetting what was learned before.
 
@@ -171,13 +335,16 @@ class StreamingRidge(RidgeEstimator):
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Row ``i`` counts as ``sample_weight[i]`` copies.
+        times : array-like of shape (n_samples,), default=None
+            Times of the rows, in order: for a window that is a length of time.
 
         Returns
         -------
         self
             This estimator.
         """
-        super().fit(X, y, sample_weight)
+        super().fit(X, y, sample_weight, times)
+        self._seen = SeenRows(X, y, sample_weight, keeps_small=self.alpha == 0.0)
         if self.refine:
             rows, _ = self._checked(X, y, reset=False)
             if (unit := self._unit()) is not None:
@@ -192,7 +359,7 @@ class StreamingRidge(RidgeEstimator):
         self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
     ) -> None:
         super()._update(sketch, rows, targets, sample_weight)
-        self._refined = None
+        self._refined = self._seen = None
 
     def _solution(self) -> RidgeSolution:
         solution = super()._solution()
@@ -221,13 +388,12 @@ class StreamingRidge(RidgeEstimator):
 
     def _absorb(self, other: Self) -> None:
         super()._absorb(other)
-        self._refined = None
+        self._refined = self._seen = None
 
     def _learned(self, state: State) -> State:
         state = super()._learned(state)
-        if self._refined is None:
-            return state
-        return state.with_more({}, {"refined": self._refined.copy()})
+        refined = {} if self._refined is None else {"refined": self._refined.copy()}
+        return state.with_more({}, refined)
 
     def _recall(self, state: State) -> None:
         super()._recall(state)

@@ -15,6 +15,7 @@ from sksketch.kernel_methods import (
     StreamingSpectralClustering,
 )
 from sksketch.models.pipelines.plain_states import from_state, is_of_scikit_learn, state_of
+from sksketch.moments import StreamingCCA, StreamingGLM, StreamingPLS
 from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
 from sksketch.reduction import (
     RandomReduction,
@@ -26,7 +27,8 @@ from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.sketches import load_sketch
 from sksketch.state.blame import fitting
 from sksketch.state.persistence import State, read_state, write_state
-from sksketch.tables import TableEncoder
+from sksketch.tables import FormulaEncoder, TableEncoder
+from sksketch.time import StreamingOutlierDetector
 
 ESTIMATORS: dict[str, Any] = {
     kind.kind: kind
@@ -48,6 +50,10 @@ ESTIMATORS: dict[str, Any] = {
         ReducedClassifier,
         ReducedRegressor,
         TableEncoder,
+        StreamingCCA,
+        StreamingPLS,
+        StreamingGLM,
+        StreamingOutlierDetector,
     )
 }
 
@@ -131,6 +137,8 @@ def restore(state: State) -> Any:
     """Return the sketch or estimator that a state was taken from."""
     if state.kind in ESTIMATORS:
         return ESTIMATORS[state.kind].from_state(state)
+    if state.kind == FormulaEncoder.kind:
+        return FormulaEncoder.from_state(state)
     if is_of_scikit_learn(state):
         return from_state(state, restore)
     return load_sketch(state)

@@ -13,7 +13,7 @@ from sksketch.exceptions import ExplainedError, NotMergeableError, PartitionErro
 from sksketch.models.base import put
 from sksketch.models.checks import check_ageless
 from sksketch.models.pipelines.steps import Chain, Fixed, Learning, as_step
-from sksketch.models.protocols import Piloted, SeveralPasses, Shardable
+from sksketch.models.protocols import Converging, Piloted, SeveralPasses, Shardable
 from sksketch.sketches import Sketch
 from sksketch.state.persistence import State
 from sksketch.streams.blocks import refuse_weights
@@ -94,7 +94,7 @@ def learn_shard(template: Any, blocks: Iterable[Rows], index: int, n_shards: int
 def _learn(model: Any, rows: Rows) -> None:
     if isinstance(model, Sketch):
         targets = {} if rows.y is None else {"targets": rows.y}
-        model.update(rows.X, rows.weights, **targets)
+        model.update(rows.X, weights=rows.weights, **targets)
         return
     model.partial_fit(rows.X, rows.y, **weights_option(model, rows.weights))
 
@@ -261,6 +261,8 @@ def _fit_behind(
     for number in range(n_passes):
         if number:
             fitted.end_pass(number)
+            if isinstance(fitted, Converging) and fitted.has_converged:
+                break
         shard = learn(Behind(steps, fitted) if steps.steps else fitted)
         if (shard.first, shard.stop) != (0, n_parts):
             raise RuntimeError(

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sksketch._typing import Array, PathLike
+from sksketch._typing import PathLike
 from sksketch.models.base import forget
 from sksketch.models.pipelines.plain_states import is_plain
 from sksketch.models.pipelines.steps import Chain, as_step
@@ -231,15 +231,18 @@ class _Run:
             if self._passes.is_early:
                 self._steps.learn(self._passes.number, block.X, block.y)
             else:
-                self._give(block.X, block.y, block.sample_weight)
+                self._give(block)
         self._n_done += block.X.shape[0]
         self._whole = True
 
-    def _give(self, X: Any, y: Any, weights: Array | None) -> None:
+    def _give(self, block: Block) -> None:
+        X, y, weights = block.X, block.y, block.sample_weight
+        times = {} if block.times is None else {"times": block.times}
         if isinstance(self.model, Sketch):
-            self.model.update(X, weights, **({} if y is None else {"targets": y}))
+            targets = {} if y is None else {"targets": y}
+            self.model.update(X, weights=weights, **targets, **times)
             return
-        options = self._options | weights_option(self.model, weights)
+        options = self._options | weights_option(self.model, weights) | times
         if y is None:
             self.model.partial_fit(X, **options)
         else:

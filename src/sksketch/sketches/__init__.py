@@ -10,6 +10,7 @@ from sksketch.sketches.directions.two_level_frequent_directions import TwoLevelF
 from sksketch.sketches.projections.count_sketch import CountSketch
 from sksketch.sketches.projections.projection import GaussianSketch, HadamardSketch, SignSketch
 from sksketch.sketches.projections.row_sample_sketch import RowSampleSketch
+from sksketch.sketches.windows.sliding_window import SlidingWindow
 from sksketch.sketches.wrappers.centered import Centered
 from sksketch.sketches.wrappers.regression import Regression
 
@@ -25,6 +26,7 @@ __all__ = [
     "RowSampleSketch",
     "SignSketch",
     "Sketch",
+    "SlidingWindow",
     "SparseFrequentDirections",
     "TwoLevelFrequentDirections",
     "load_sketch",

@@ -177,10 +177,10 @@ class RowBuffer:
         storage[self._used : end] = like(extra, storage)
         return storage[:end]
 
-    def lend(self, n_rows: int) -> Array | None:
-        """Return the room of the next rows if they fit; `fill` sees what is already there."""
-        end = self._used + n_rows
-        return self._room()[self._used : end] if end <= self.capacity else None
+    def lend(self, n_rows: int) -> Array:
+        """Return the room of the next rows, or of as many as fit; `fill` sees what is there."""
+        end = min(self._used + n_rows, self.capacity)
+        return self._room()[self._used : end]
 
     def resize(self, capacity: int) -> None:
         """Change the capacity of an empty buffer."""
@@ -196,6 +196,15 @@ class RowBuffer:
         if len(rows):
             self._room()[: len(rows)] = like(rows, self._storage)
         self._used = len(rows)
+
+    def trim(self) -> None:
+        """Give back the room for more rows; it is made again when they come."""
+        rows = self.rows
+        if on_device(rows) or len(rows) == len(self._storage):
+            return
+        self._storage = aligned_empty(rows.shape, precision(rows))
+        self._storage[...] = rows
+        self._scratch = np.empty((0, rows.shape[1]), dtype=np.float32)
 
     def clear(self) -> None:
         """Forget the rows that wait."""

@@ -14,6 +14,7 @@ from sksketch.sketches.directions.two_level_frequent_directions import TwoLevelF
 from sksketch.sketches.projections.count_sketch import CountSketch
 from sksketch.sketches.projections.projection import GaussianSketch, HadamardSketch, SignSketch
 from sksketch.sketches.projections.row_sample_sketch import RowSampleSketch
+from sksketch.sketches.windows.sliding_window import SlidingWindow
 from sksketch.sketches.wrappers.centered import Centered
 from sksketch.sketches.wrappers.regression import Regression
 from sksketch.state.persistence import State
@@ -24,6 +25,7 @@ KINDS: dict[str, type[Sketch]] = {
         *(FrequentDirections, ExactCovariance, Centered, Regression),
         *(SparseFrequentDirections, TwoLevelFrequentDirections),
         *(GaussianSketch, SignSketch, CountSketch, HadamardSketch, RowSampleSketch),
+        SlidingWindow,
     )
 }
 

@@ -13,7 +13,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, NoReturn, TypeAlias
 
@@ -123,14 +123,16 @@ class State:
                 f"an inner state cannot be stored as {prefix!r}; give a word that has no dot and "
                 "is not used yet"
             )
-        identity: dict[str, Plain] = {"kind": inner.kind, "version": inner.version}
-        meta = _prefixed(prefix, {**identity, **inner.meta})
-        return State(
-            self.kind,
-            self.version,
-            {**self.meta, **meta},
-            {**self.arrays, **_prefixed(prefix, inner.arrays)},
-        )
+        return self.with_all({prefix: inner})
+
+    def with_all(self, inner: Mapping[str, State]) -> State:
+        """Return this state with many others stored in it, as by `with_inner`."""
+        meta, arrays = dict(self.meta), dict(self.arrays)
+        for prefix, state in inner.items():
+            identity: dict[str, Plain] = {"kind": state.kind, "version": state.version}
+            meta |= _prefixed(prefix, {**identity, **state.meta})
+            arrays |= _prefixed(prefix, state.arrays)
+        return State(self.kind, self.version, meta, arrays)
 
     def require(self, version: int) -> None:
         """Refuse a state that a newer release has written."""
@@ -150,6 +152,14 @@ class State:
                 "it was not written by this class"
             )
         return State(kind, version, meta, _behind(prefix, self.arrays))
+
+    def all_inner(self, prefixes: Iterable[str]) -> list[State]:
+        """Return many states that `with_all` has stored, in one look at the names."""
+        metas, arrays = _grouped(self.meta), _grouped(self.arrays)
+        return [
+            State(self.kind, self.version, metas.get(name, {}), arrays.get(name, {})).inner(name)
+            for name in prefixes
+        ]
 
 
 def write_state(state: State, path: PathLike) -> None:
@@ -372,6 +382,14 @@ def _decode(value: Any) -> Plain:
 
 def _prefixed(prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{prefix}.{name}": value for name, value in fields.items()}
+
+
+def _grouped(fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return fields by the first word of their names."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in fields.items():
+        found.setdefault(name.partition(".")[0], {})[name] = value
+    return found
 
 
 def _behind(prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:

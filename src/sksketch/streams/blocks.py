@@ -26,7 +26,8 @@ class _Pair(NamedTuple):
 class Block(_Pair):
     """Some rows and, where there are any, their targets and weights.
 
-    It unpacks as ``X, y``. The weights are beside the pair; None means that every row counts once.
+    It unpacks as ``X, y``. Weights and times are beside the pair; None means that every row counts
+    once, and that times are not known.
 
     >>> Block(np.zeros((2, 3))).y is None
     True
@@ -34,11 +35,18 @@ class Block(_Pair):
     """
 
     sample_weight: Array | None
+    times: Array | None
 
-    def __new__(cls, X: Array, y: Array | None = None, sample_weight: Array | None = None) -> Self:
+    def __new__(
+        cls,
+        X: Array,
+        y: Array | None = None,
+        sample_weight: Array | None = None,
+        times: Array | None = None,
+    ) -> Self:
         """Build a block; arrays are kept as they are."""
         block = super().__new__(cls, X, y)
-        block.sample_weight = sample_weight
+        block.sample_weight, block.times = sample_weight, times
         return block
 
     def rows(self, start: int, stop: int | None = None) -> Block:
@@ -46,13 +54,9 @@ class Block(_Pair):
         return self.each(lambda part: part[start:stop])
 
     def each(self, change: Callable[[Any], Any]) -> Block:
-        """Return rows, targets and weights after the same change of each."""
-        X, y, weights = self.X, self.y, self.sample_weight
-        return Block(
-            change(X),
-            None if y is None else change(y),
-            None if weights is None else change(weights),
-        )
+        """Return rows, targets, weights and times after the same change of each."""
+        others = self.y, self.sample_weight, self.times
+        return Block(change(self.X), *(None if part is None else change(part) for part in others))
 
 
 @runtime_checkable
@@ -323,7 +327,12 @@ def _join(parts: list[Block]) -> Block:
         concatenated([part.X for part in parts]),
         concatenated(targets) if targets else None,
         joined_weights([(int(part.X.shape[0]), part.sample_weight) for part in parts]),
+        None if any(part.times is None for part in parts) else _joined_times(parts),
     )
+
+
+def _joined_times(parts: list[Block]) -> Array:
+    return np.concatenate([np.asarray(part.times) for part in parts])
 
 
 def joined_weights(parts: list[tuple[int, Array | None]]) -> Array | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.column_units import in_units
+from sksketch.arrays.sparse import in_units
 from sksketch.streams.blocks import Block
 from sksketch.streams.source import RowSource, digest
 

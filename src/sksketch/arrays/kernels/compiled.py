@@ -8,6 +8,14 @@ import numba  # noqa: F401  (where it is missing, the generic kernels are used)
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.arrays.kernels.compiled_csr import add_rows_inplace as add_rows_inplace
+from sksketch.arrays.kernels.compiled_csr import normal_csr_inplace as normal_csr_inplace
+from sksketch.arrays.kernels.compiled_csr import outer_csr_inplace as outer_csr_inplace
+from sksketch.arrays.kernels.compiled_csr import product_csr_inplace as product_csr_inplace
+from sksketch.arrays.kernels.compiled_csr import scatter_csr_inplace as scatter_csr_inplace
+from sksketch.arrays.kernels.compiled_csr import split_csr_inplace as split_csr_inplace
+from sksketch.arrays.kernels.compiled_csr import spread_csr_inplace as spread_csr_inplace
+from sksketch.arrays.kernels.compiled_csr import times_csr_inplace as times_csr_inplace
 from sksketch.arrays.kernels.jit import jit
 from sksketch.arrays.kernels.parsing import parse_svmlight_inplace as parse_svmlight_inplace
 from sksketch.arrays.kernels.parsing import parse_vw_inplace as parse_vw_inplace
@@ -15,6 +23,10 @@ from sksketch.arrays.kernels.parsing import parse_vw_inplace as parse_vw_inplace
 # Loops run over slices of rows: only then does the compiler see that they do not wrap around,
 # and uses vector instructions.
 
+
+# Entries of rows that are still near when they are read again, and few enough that BLAS has
+# kernels which do not copy them first.
+NORMAL_ENTRIES = 1 << 16
 
 # Columns whose center, origin and squares stay in the nearest cache while all rows pass by.
 STRIP = 256
@@ -125,7 +137,7 @@ def grown_mean_inplace(
 
     ``tile`` has sums around the origin, squares around the center, the same aged, the
     center, and the origin. ``weights`` are those of earlier rows, of the tile with and without
-    ages, and the relative error of entries; ``roundings`` are those of `_tile_roundings`.
+    ages, and the relative error of entries; ``roundings`` are those of `tile_roundings`.
 
     ``bounds`` become the squares of: the errors of the moved rows, by column; how far
     the tile's mean is from the center; and what the center is off by.
@@ -166,50 +178,54 @@ def grown_mean_inplace(
 
 
 @jit
-def normal_csr_inplace(
-    image: Array,
-    pull: Array,
-    W: Array,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    scale: Array,
-    offset: Array,
+def grown_means_inplace(
+    held: tuple[Array, ...],
+    spare: tuple[Array, ...],
+    bounds: Array,
+    tiles: tuple[Array, ...],
+    origin: Array,
+    totals: Array,
+    roundings: Array,
+    columns: tuple[int, int],
 ) -> None:
-    """Add X'T to ``image`` and scale'T to ``pull``, where T = X W - scale offset'."""
-    # All numbers in the precision of W, or its vector instructions would not be used.
-    number = W.dtype.type
-    t = np.empty(W.shape[1], W.dtype)
-    for i in range(len(indptr) - 1):
-        share = number(scale[i]) if len(scale) else number(0.0)
-        for k in range(len(t)):
-            t[k] = -share * offset[k]
-        for p in range(indptr[i], indptr[i + 1]):
-            # Unsigned, so that the compiler need not look for negative indices.
-            source, value = W[np.uintp(indices[p])], number(data[p])
-            for k in range(len(t)):
-                t[k] += value * source[k]
-        if len(scale):
-            for k in range(len(t)):
-                pull[k] += share * t[k]
-        for p in range(indptr[i], indptr[i + 1]):
-            target, value = image[np.uintp(indices[p])], number(data[p])
-            for k in range(len(t)):
-                target[k] += value * t[k]
+    """Do `grown_mean_inplace` for several tiles of rows, one after the other, in some columns."""
+    a, b = columns
+    sums, centers = tiles
+    h0, h1, h2 = held[0][a:b], held[1][a:b], held[2][a:b]
+    h3, h4, h5 = held[3][a:b], held[4][a:b], held[5][a:b]
+    s0, s1, s2 = spare[0][a:b], spare[1][a:b], spare[2][a:b]
+    s3, s4, s5 = spare[3][a:b], spare[4][a:b], spare[5][a:b]
+    mine, other = (h0, h1, h2, h3, h4, h5), (s0, s1, s2, s3, s4, s5)
+    for t in range(len(sums)):
+        of, r, four = totals[t], roundings[t], bounds[t]
+        three, squares = (four[0, a:b], four[1, a:b], four[2, a:b]), four[3, a:b]
+        tile = (sums[t, a:b], squares, squares, centers[t, a:b], origin[a:b])
+        numbers = (of[0], of[1], of[2], of[3])
+        rounded = (r[0], r[1], r[2], r[3], r[4], r[5], r[6])
+        # From one to the other and back: a loop over the same arrays would not be vectorized.
+        grown_mean_inplace(other, three, mine, tile, numbers, rounded)
+        mine, other = other, mine
+    if len(sums) % 2:
+        for k in range(6):
+            held[k][a:b] = spare[k][a:b]
 
 
 @jit
-def outer_csr_inplace(
-    total: Array, columns: Array, indptr: Array, indices: Array, data: Array
-) -> None:
-    """Add the sum over t of ``outer(row t, columns[t])`` to ``total``, row after row."""
-    for t in range(len(columns)):
-        column = columns[t]
-        for k in range(indptr[t], indptr[t + 1]):
-            target = total[np.uintp(indices[k])]
-            value = data[k]
-            for i in range(len(column)):
-                target[i] += value * column[i]
+def normal_rows_inplace(total: Array, W: Array, rows: Array) -> None:
+    """Add ``W rows' rows`` to ``total``, all of one precision, reading the rows once."""
+    n_rows, n_features = rows.shape
+    step = max(NORMAL_ENTRIES // n_features, 4)
+    whole = n_rows // step * step
+    images, product = np.empty((len(W), step), W.dtype), np.empty_like(total)
+    for start in range(0, whole, step):
+        tile = rows[start : start + step]
+        np.dot(W, tile.T, images)
+        np.dot(images, tile, product)
+        total += product
+    if whole < n_rows:
+        tile = rows[whole:]
+        np.dot(np.dot(W, tile.T), tile, product)
+        total += product
 
 
 @partial(jit, fused=False)
@@ -229,35 +245,22 @@ def place_center_inplace(
         center[j] = own + root * (mean - own)
 
 
-@jit
-def product_csr_inplace(
-    total: Array,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    other_indptr: Array,
-    other_indices: Array,
-    other_data: Array,
+@partial(jit, fused=False)
+def place_centers_inplace(
+    centers: Array, sums: Array, held: tuple[Array, ...], totals: Array, columns: tuple[int, int]
 ) -> None:
-    """Add X Y to ``total`` for rows X and Y in compressed form."""
-    for i in range(len(indptr) - 1):
-        target = total[i]
-        for p in range(indptr[i], indptr[i + 1]):
-            row, value = np.uintp(indices[p]), data[p]
-            for q in range(other_indptr[row], other_indptr[row + np.uintp(1)]):
-                target[np.uintp(other_indices[q])] += value * other_data[q]
-
-
-@jit
-def scatter_csr_inplace(
-    total: Array, positions: Array, signs: Array, indptr: Array, indices: Array, data: Array
-) -> None:
-    """Add ``signs[t]`` times row t to the row ``positions[t]`` of ``total``, row after row."""
-    for t in range(len(positions)):
-        target = total[positions[t]]
-        sign = signs[t]
-        for k in range(indptr[t], indptr[t + 1]):
-            target[np.uintp(indices[k])] += sign * data[k]
+    """Do `place_center_inplace` for several tiles, each with the mean after the one before."""
+    a, b = columns
+    total, carry = held[0][a:b].copy(), held[1][a:b].copy()
+    for t in range(len(sums)):
+        numbers = totals[t, 0], totals[t, 1], totals[t, 2], totals[t, 3]
+        own = sums[t, a:b]
+        place_center_inplace(centers[t, a:b], own, (total, carry), numbers)
+        for j in range(b - a):
+            new = total[j] + own[j]
+            shifted = new - total[j]
+            carry[j] += (total[j] - (new - shifted)) + (own[j] - shifted)
+            total[j] = new
 
 
 @jit
@@ -279,6 +282,28 @@ def uniforms_inplace(numbers: Array, key: int, start: int) -> None:
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z = z ^ (z >> np.uint64(31))
         numbers[i] = (np.float64(z >> np.uint64(11)) + 0.5) * 2.0**-53
+
+
+@jit
+def row_norms_inplace(norms: Array, rows: Array) -> None:
+    """Write the squared norm of every row to ``norms``, summed in float64."""
+    n_rows, n_features = rows.shape
+    # The name of numpy: the other one keeps single precision.
+    double = np.float64
+    whole = n_features // 8 * 8
+    for i in range(n_rows):
+        row = rows[i]
+        a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(0, whole, 8):
+            p, q, r, s = double(row[j]), double(row[j + 1]), double(row[j + 2]), double(row[j + 3])
+            t, u = double(row[j + 4]), double(row[j + 5])
+            v, w = double(row[j + 6]), double(row[j + 7])
+            a, b, c, d = a + p * p, b + q * q, c + r * r, d + s * s
+            e, f, g, h = e + t * t, f + u * u, g + v * v, h + w * w
+        total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+        for j in range(whole, n_features):
+            total += double(row[j]) * double(row[j])
+        norms[i] = total
 
 
 @jit

@@ -1,8 +1,4 @@
-"""The specification of every kernel, in plain numpy.
-
-Rows in compressed form are the ``indptr``, ``indices`` and ``data`` of a CSR array without
-duplicates. ``indptr`` may be a segment of the whole, so that no rows need be copied.
-"""
+"""The specification of every kernel, in plain numpy."""
 
 from __future__ import annotations
 
@@ -10,10 +6,17 @@ import math
 import re
 
 import numpy as np
-import scipy.sparse as sp
 from array_api_compat import array_namespace, device
 
 from sksketch._typing import Array
+from sksketch.arrays.kernels.generic_csr import add_rows_inplace as add_rows_inplace
+from sksketch.arrays.kernels.generic_csr import normal_csr_inplace as normal_csr_inplace
+from sksketch.arrays.kernels.generic_csr import outer_csr_inplace as outer_csr_inplace
+from sksketch.arrays.kernels.generic_csr import product_csr_inplace as product_csr_inplace
+from sksketch.arrays.kernels.generic_csr import scatter_csr_inplace as scatter_csr_inplace
+from sksketch.arrays.kernels.generic_csr import split_csr_inplace as split_csr_inplace
+from sksketch.arrays.kernels.generic_csr import spread_csr_inplace as spread_csr_inplace
+from sksketch.arrays.kernels.generic_csr import times_csr_inplace as times_csr_inplace
 
 
 def center_rows_inplace(
@@ -76,7 +79,7 @@ def grown_mean_inplace(
 
     ``tile`` has sums around the origin, squares around the center, the same aged, the
     center, and the origin. ``weights`` are those of earlier rows, of the tile with and without
-    ages, and the relative error of entries; ``roundings`` are those of `_tile_roundings`.
+    ages, and the relative error of entries; ``roundings`` are those of `tile_roundings`.
 
     ``bounds`` become the squares of: the errors of the moved rows, by column; how far
     the tile's mean is from the center; and what the center is off by.
@@ -111,39 +114,36 @@ def grown_mean_inplace(
         target[...] = value
 
 
-def normal_csr_inplace(
-    image: Array,
-    pull: Array,
-    W: Array,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    scale: Array,
-    offset: Array,
+def grown_means_inplace(
+    held: tuple[Array, ...],
+    spare: tuple[Array, ...],
+    bounds: Array,
+    tiles: tuple[Array, ...],
+    origin: Array,
+    totals: Array,
+    roundings: Array,
+    columns: tuple[int, int],
 ) -> None:
-    """Add X'T to ``image`` and scale'T to ``pull``, where T = X W - scale offset'.
+    """Do `grown_mean_inplace` for several tiles of rows, one after the other, in some columns.
 
-    With ``offset`` = W'c this is what a product of (X - scale c')' (X - scale c') with W needs;
-    only ``image - c pull'`` is left to do. An empty ``scale`` stands for zeros.
+    ``held`` is changed, and ``spare`` is room for as much. ``tiles`` has the sums and the center
+    of each tile, ``bounds`` its three rows and, as a fourth, its squares; ``totals`` and
+    ``roundings`` have a row for each.
     """
-    X = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, len(W)))
-    T = X @ W
-    if len(scale):
-        T -= np.outer(scale, offset)
-        pull += scale @ T
-    image += X.T @ T
+    part = slice(*columns)
+    sums, centers = tiles
+    for t in range(len(sums)):
+        squares = bounds[t, 3, part]
+        tile = sums[t, part], squares, squares, centers[t, part], origin[part]
+        before = tuple(row[part].copy() for row in held)
+        after = tuple(row[part] for row in held)
+        numbers = tuple(totals[t]), tuple(roundings[t])
+        grown_mean_inplace(after, tuple(bounds[t, :3, part]), before, tile, *numbers)
 
 
-def outer_csr_inplace(
-    total: Array, columns: Array, indptr: Array, indices: Array, data: Array
-) -> None:
-    """Add the sum over t of ``outer(row t, columns[t])`` to ``total``, row after row.
-
-    ``total`` has shape (n_features, size) and ``columns`` (n_rows, size).
-    """
-    for t in range(len(columns)):
-        row = slice(indptr[t], indptr[t + 1])
-        total[indices[row]] += data[row][:, None] * columns[t]
+def normal_rows_inplace(total: Array, W: Array, rows: Array) -> None:
+    """Add ``W rows' rows`` to ``total``, all of one precision."""
+    total += (W @ rows.T) @ rows
 
 
 def parse_svmlight_inplace(
@@ -317,35 +317,29 @@ def place_center_inplace(
     center[...] = own + math.sqrt(weight / (weight + gained)) * (mean - own)
 
 
-def product_csr_inplace(
-    total: Array,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    other_indptr: Array,
-    other_indices: Array,
-    other_data: Array,
+def place_centers_inplace(
+    centers: Array, sums: Array, held: tuple[Array, ...], totals: Array, columns: tuple[int, int]
 ) -> None:
-    """Add X Y to ``total`` for rows X and Y in compressed form."""
-    shape = len(indptr) - 1, len(other_indptr) - 1
-    X = sp.csr_array((data, indices, indptr), shape=shape)
-    Y = sp.csr_array((other_data, other_indices, other_indptr), shape=(shape[1], total.shape[1]))
-    total += (X @ Y).toarray()
-
-
-def scatter_csr_inplace(
-    total: Array, positions: Array, signs: Array, indptr: Array, indices: Array, data: Array
-) -> None:
-    """Add ``signs[t]`` times row t to the row ``positions[t]`` of ``total``, row after row."""
-    for t in range(len(positions)):
-        row = slice(indptr[t], indptr[t + 1])
-        total[positions[t], indices[row]] += signs[t] * data[row]
+    """Do `place_center_inplace` for several tiles, each with the mean after the one before."""
+    part = slice(*columns)
+    total, carry = held[0][part].copy(), held[1][part].copy()
+    for t in range(len(sums)):
+        place_center_inplace(centers[t, part], sums[t, part], (total, carry), tuple(totals[t]))
+        new = total + sums[t, part]
+        shifted = new - total
+        carry += (total - (new - shifted)) + (sums[t, part] - shifted)
+        total = new
 
 
 def scatter_rows_inplace(total: Array, positions: Array, signs: Array, rows: Array) -> None:
     """Add ``signs[t] * rows[t]`` to the row ``positions[t]`` of ``total``, row after row."""
     for t in range(len(positions)):
         total[positions[t]] += signs[t] * rows[t]
+
+
+def row_norms_inplace(norms: Array, rows: Array) -> None:
+    """Write the squared norm of every row to ``norms``, summed in float64."""
+    norms[...] = np.square(rows, dtype=np.float64).sum(axis=1)
 
 
 def uniforms_inplace(numbers: Array, key: int, start: int) -> None:

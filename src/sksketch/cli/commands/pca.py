@@ -11,6 +11,7 @@ from sksketch.cli.options import (
     Run,
     Spread,
     Standardize,
+    Timing,
     Tolerance,
     in_model,
 )
@@ -21,6 +22,7 @@ def pca(
     run: Run,
     method: Method,
     spread: Spread,
+    timing: Timing,
     components: Components = None,
     tol: Tolerance = None,
     standardize: Standardize = False,
@@ -35,4 +37,4 @@ def pca(
 
     options = {"n_components": n_components(components), "tol": tol, "whiten": whiten}
     options |= {"standardize": standardize}
-    decompose(StreamingPCA, options, rows, method, run, spread)
+    decompose(StreamingPCA, options, rows, method, run, spread, timing)

@@ -12,6 +12,8 @@ from sksketch.cli.options import (
     Spread,
     Standardize,
     Target,
+    Timing,
+    in_columns,
     in_model,
 )
 
@@ -21,6 +23,7 @@ def ridge(
     run: Run,
     method: Method,
     spread: Spread,
+    timing: Timing,
     target: Target = None,
     alpha: Annotated[
         str,
@@ -38,9 +41,25 @@ def ridge(
     ] = True,
     standardize: Standardize = False,
     holdout: Holdout = 0.0,
+    formula: Annotated[
+        str | None,
+        in_columns(
+            "--formula",
+            metavar="TEXT",
+            help="Target and terms, such as 'kwh ~ temp + C(city)'.",
+        ),
+    ] = None,
+    inference: Annotated[
+        bool,
+        in_model(
+            "--inference",
+            help="Print standard errors, tests and intervals; with --alpha 0 of least squares.",
+        ),
+    ] = False,
 ) -> None:
     """Learn a ridge regression in one pass, with a bound on the error of its coefficients."""
     from sksketch.cli.jobs.regressing import learn_ridge
 
     options = {"fit_intercept": intercept, "standardize": standardize}
-    learn_ridge(rows, run, method, spread, target, alpha, options, holdout)
+    ends = holdout, inference, formula
+    learn_ridge(rows, run, method, spread, target, alpha, options, ends, timing)

@@ -9,6 +9,7 @@ from sksketch.cli.options import (
     Run,
     Spread,
     Standardize,
+    Timing,
     Tolerance,
 )
 
@@ -18,6 +19,7 @@ def svd(
     run: Run,
     method: Method,
     spread: Spread,
+    timing: Timing,
     components: Components = None,
     tol: Tolerance = None,
     standardize: Standardize = False,
@@ -27,4 +29,4 @@ def svd(
     from sksketch.decomposition import StreamingSVD
 
     options = {"n_components": n_components(components), "tol": tol, "standardize": standardize}
-    decompose(StreamingSVD, options, rows, method, run, spread)
+    decompose(StreamingSVD, options, rows, method, run, spread, timing)

@@ -54,14 +54,15 @@ def _before_model(checkpoint: State, file: str) -> str:
     return f"checkpoint of {estimator} after {n_rows:,} rows, before its model learns from any"
 
 
-def write_report(file: str, output: str, *, as_json: bool, quiet: bool) -> None:
+def write_report(file: str, output: str, before: str | None, *, as_json: bool, quiet: bool) -> None:
     """Write the page about a file."""
     if is_same(output, file):
         raise typer.BadParameter(f"{output} holds the model; give another name for the page")
     with blaming(file):
         saved, rows_done = _read(file)
         source = Source(Path(file).name, os.path.getsize(file), rows_done)
-        page = render(saved.model, source, saved.names).encode()
+        earlier = None if before is None else _read(before)[0].model
+        page = render(saved.model, source, saved.names, earlier).encode()
     with opened(output) as target:
         target.write(page)
     if output == STDOUT:

@@ -141,7 +141,7 @@ class _Preparing:
         chosen = table.select(self._names)
         kept = np.arange(len(table))
         if self._encoder is None:
-            rows = np.column_stack([_numbers(column, name) for name, column in _pairs(chosen)])
+            rows = np.column_stack([numbers_of(column, name) for name, column in _pairs(chosen)])
             found = self._resolver.resolve(rows, None, place, kept)
             X, kept, counts = found.X, found.sample_weight, (found.n_missing, found.n_dropped)
         else:
@@ -172,7 +172,8 @@ def _pairs(table: Any) -> list[tuple[str, Any]]:
     return list(zip(table.column_names, table.columns, strict=True))
 
 
-def _numbers(column: Any, name: str) -> Array:
+def numbers_of(column: Any, name: str) -> Array:
+    """Return a column of a table as numbers, NaN where there is none."""
     cells = cells_of(one_array(column))
     if cells.kind == "empty":
         return np.full(cells.n_rows, np.nan)

@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from sksketch.cli.options import Rows, Run, Spread
 from sksketch.cli.show import progress_bar, say
 from sksketch.run import fit_stream
@@ -13,9 +15,9 @@ from sksketch.run.checkpoints import ChangedRunError
 from sksketch.run.dask import fit_dask_parts
 from sksketch.run.workers import fit_workers
 from sksketch.state.persistence import to_bytes
-from sksketch.streams import RowSource, divide
+from sksketch.streams import RowSource, divide, open_rows
 from sksketch.streams.encoded import EncodedSource
-from sksketch.tables import TableEncoder
+from sksketch.tables import FormulaEncoder, TableEncoder
 from sksketch.tables.column_summary import kind_of
 
 
@@ -53,7 +55,32 @@ def learn_encoder(
     return encoded(table, encoder)
 
 
-def encoded(table: RowSource, encoder: TableEncoder) -> EncodedSource:
+def by_formula(
+    formula: str, rows: Rows, target: str | None, run: Run, spread: Spread | None
+) -> tuple[EncodedSource, bool]:
+    """Return rows as a formula makes them of a table, and whether it has an intercept.
+
+    That takes a pass over the rows, which learns the levels of categories.
+    """
+    from sksketch.cli.running import place_of, raw_reading, reading_of
+
+    encoder = FormulaEncoder(formula)
+    wanted = encoder.target_ if target is None else target
+    if wanted is None:
+        raise typer.BadParameter("--formula has no target; write it before a ~, or give --target")
+    if rows.columns or rows.exclude:
+        raise typer.BadParameter("--formula names the columns; leave --columns and --exclude out")
+    if spread is not None and (spread.workers is not None or spread.dask is not None):
+        raise typer.BadParameter("--formula reads one part after the other; leave --workers out")
+    names = sorted(str(name) for name in encoder._terms().required_variables)
+    reading = raw_reading(reading_of(rows, wanted), rows) | {"columns": names}
+    table = open_rows(place_of(rows), **reading)
+    with progress_bar(shown=not run.quiet, what="columns") as bar:
+        fit_stream(encoder, table, progress=bar)
+    return encoded(table, encoder), encoder.has_intercept_
+
+
+def encoded(table: RowSource, encoder: TableEncoder | FormulaEncoder) -> EncodedSource:
     """Return the rows of a raw table as numbers."""
     digest = hashlib.blake2b(to_bytes(encoder.state()), digest_size=16)
     return EncodedSource(table, encoder, digest.hexdigest())

@@ -23,7 +23,7 @@ from sksketch.kernel_methods.latent.spectral import (
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import number, one_of, whole
 from sksketch.models.parameters import seed_of
-from sksketch.models.tags import preserving_precision
+from sksketch.models.scikit_learn import preserving_precision
 from sksketch.state.persistence import State
 
 # k-means sees at most this many embedded rows; the others join the nearest center.

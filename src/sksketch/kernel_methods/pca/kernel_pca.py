@@ -21,8 +21,7 @@ from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import FLAG, NOTHING, one_of, whole
 from sksketch.models.parameters import seed_of
 from sksketch.models.runner import fit_dask, is_dask, lazily
-from sksketch.models.scikit_learn import Callbacks
-from sksketch.models.tags import preserving_precision
+from sksketch.models.scikit_learn import Callbacks, preserving_precision
 from sksketch.sketches import Certificate
 from sksketch.state.persistence import State
 

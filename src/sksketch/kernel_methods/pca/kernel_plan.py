@@ -9,6 +9,7 @@ import numpy as np
 
 from sksketch._typing import Rows
 from sksketch.arrays.namespace import like, namespace, on_device, to_numpy
+from sksketch.arrays.products import combined_rows, times_rows
 from sksketch.arrays.random import stream
 from sksketch.arrays.subspace import block_krylov
 from sksketch.kernel_methods.feature_maps import FeatureMap, NystromMap, RandomFeatureMap
@@ -64,7 +65,7 @@ def better_features(
     nystrom = NystromMap(kernel, X[:half])
     rest = X[half:]
     K = _centered(to_numpy(kernel(rest, rest)).astype(np.float64), center)
-    best, _ = _leading(lambda W: K @ W, K.shape[0], rank)
+    best, _ = _leading(lambda W: times_rows(K, W), K.shape[0], rank)
     kept = [_captured(features, rest, K, rank, center) for features in (nystrom, random)]
     share = [value / max(float(best.sum()), 1e-300) for value in kept]
     names = (f"{half} landmarks", f"{random.n_columns} random features")
@@ -80,7 +81,7 @@ def _captured(features: FeatureMap, X: Rows, K: Rows, rank: int, center: bool) -
     F = features.transform(X)
     F = F - namespace(F).mean(F, axis=0) if center else F
     F = to_numpy(F).astype(np.float64)
-    _, V = _leading(lambda W: F @ (F.T @ W), F.shape[0], rank)
+    _, V = _leading(lambda W: times_rows(F, combined_rows(F.T, W)), F.shape[0], rank)
     return float(np.trace(V.T @ K @ V))
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,9 @@ from sksketch.kernel_methods import (
     StreamingSpectralClustering,
 )
 from sksketch.models.base import Estimator
+from sksketch.moments import StreamingCCA, StreamingGLM, StreamingPLS
+from sksketch.present.findings.moments import generalized, two_views
+from sksketch.present.findings.plain import PlainFindings, Points
 from sksketch.present.findings.rated import quality_of, quality_text
 from sksketch.reduction import (
     RandomReduction,
@@ -28,33 +30,6 @@ from sksketch.reduction import (
 
 # Number of coefficients shown for each model.
 MOST = 10
-
-
-class Points(NamedTuple):
-    """Places of some rows, and what the two directions are."""
-
-    x: Array
-    y: Array
-    across: str
-    upward: str
-
-
-@dataclass(frozen=True, eq=False)
-class PlainFindings:
-    """A title, a sentence, facts by name, and the numbers that there are to draw.
-
-    ``values`` has the name of a quantity and its numbers, largest first. ``largest`` has the
-    coefficients of largest size for each outcome, by the names of their columns, and ``quality``
-    sentences about predictions.
-    """
-
-    title: str
-    sentence: str
-    facts: dict[str, Any]
-    values: tuple[str, Array] | None = None
-    points: Points | None = None
-    largest: dict[str, dict[str, float]] = field(default_factory=dict)
-    quality: tuple[str, ...] = ()
 
 
 def plain_findings(model: object, names: list[str] | None = None) -> PlainFindings:
@@ -228,5 +203,8 @@ _FINDERS: dict[Any, Callable[[Any, list[str] | None], PlainFindings]] = {
     RandomReduction: _random_reduction,
     ReducedClassifier: _reduced,
     ReducedRegressor: _reduced,
+    StreamingCCA: two_views,
+    StreamingPLS: two_views,
+    StreamingGLM: generalized,
 }
 PLAIN: tuple[Any, ...] = tuple(_FINDERS)

@@ -18,7 +18,7 @@ from sksketch.present.findings.progressive import ONLINE, largest_columns
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.ridge.exact import RidgeReader
 from sksketch.run.loading import ESTIMATORS
-from sksketch.sketches import Centered, Certificate, Regression, Sketch
+from sksketch.sketches import Centered, Certificate, Regression, Sketch, SlidingWindow
 
 # A path goes this many factors of ten to both sides of the penalty, in PATH_STEPS steps.
 PATH_DECADES = 3
@@ -82,6 +82,8 @@ class Findings:
             raise ValueError(f"this {type(model).__name__} is not fitted yet; call fit first")
         self.model = model
         self.sketch: Sketch = model if isinstance(model, Sketch) else model.sketch_
+        if isinstance(model, SlidingWindow) and model.n_features is not None:
+            self.sketch = model.read()
         if self.sketch.n_features is None:
             raise ValueError(f"this {type(model).__name__} has seen no rows yet; update it first")
         self.n_features: int = self.sketch.n_features

@@ -9,7 +9,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.present.findings import CoefficientPath, Estimates
-from sksketch.present.findings.kernel_and_reduction import Points
+from sksketch.present.findings.plain import Points
 from sksketch.present.report import svg
 from sksketch.present.report.formatting import interval, number, percent
 

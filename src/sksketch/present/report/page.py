@@ -14,12 +14,20 @@ from typing import Any, NamedTuple
 from sksketch.decomposition import StreamingPCA, StreamingSVD
 from sksketch.models.base import Estimator
 from sksketch.online import OnlineNewtonClassifier, OnlineNewtonRegressor
-from sksketch.present.findings import ONLINE, PLAIN, Findings, OnlineFindings, plain_findings
-from sksketch.present.report import html, kernel_and_reduction, online, sections
+from sksketch.present.findings import (
+    ONLINE,
+    PLAIN,
+    Findings,
+    OnlineFindings,
+    inference_of,
+    plain_findings,
+)
+from sksketch.present.report import changes, html, kernel_and_reduction, online, sections
 from sksketch.present.report.formatting import ROUNDING, number, percent, plural
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.sketches import Centered, Regression, Sketch
 from sksketch.tables import TableEncoder
+from sksketch.time import StreamingOutlierDetector, compare
 
 TITLES: dict[Any, str] = {
     StreamingPCA: "Principal components",
@@ -28,6 +36,7 @@ TITLES: dict[Any, str] = {
     StreamingRidgeCV: "Ridge regression",
     OnlineNewtonClassifier: "Online classifier",
     OnlineNewtonRegressor: "Online regression",
+    StreamingOutlierDetector: "Rows that do not fit",
 }
 # Nothing is fetched and nothing runs; the policy makes a browser enforce it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -41,7 +50,12 @@ class Source(NamedTuple):
     rows_done: int | None = None
 
 
-def render(model: Estimator | Sketch, source: Source, names: Sequence[str] | None = None) -> str:
+def render(
+    model: Estimator | Sketch,
+    source: Source,
+    names: Sequence[str] | None = None,
+    before: Estimator | Sketch | None = None,
+) -> str:
     """Return the page about a sketch or a fitted estimator.
 
     Parameters
@@ -52,6 +66,8 @@ def render(model: Estimator | Sketch, source: Source, names: Sequence[str] | Non
         Its file.
     names : sequence of str, optional
         Names of the columns.
+    before : estimator or Sketch, optional
+        An earlier state, to say what changed since.
 
     Returns
     -------
@@ -80,8 +96,12 @@ def render(model: Estimator | Sketch, source: Source, names: Sequence[str] | Non
             return _document(_header(model, sketch, source, None), empty, source)
         found = Findings(model, names)
         parts = [sections.certificate(found), sections.spectra(found)]
+        if before is not None:
+            parts.insert(0, changes.section(compare(before, model), names))
         if found.is_regression:
-            parts = [sections.regression(found), sections.paths(found), *parts]
+            errors = inference_of(model, None if names is None else list(names))
+            tables = [] if errors is None else [kernel_and_reduction.standard_errors(errors)]
+            parts = [sections.regression(found), *tables, sections.paths(found), *parts]
         else:
             parts.append(sections.loadings(found))
         parts.append(_run(model, sketch, source))

@@ -10,7 +10,7 @@ from typing import Any
 from sksketch.exceptions import Option, SourceError
 from sksketch.models.base import Estimator
 from sksketch.models.pipelines.steps import Chain
-from sksketch.models.protocols import Measuring, SeveralPasses
+from sksketch.models.protocols import Converging, Measuring, SeveralPasses
 from sksketch.run.passes.settled import TILE_ROWS, Settling
 from sksketch.streams import Block, RowSource, reblock
 from sksketch.streams.device import device_blocks
@@ -78,6 +78,8 @@ class Passes:
         skip = n_done
         for number in range(self.n_all):
             self._begin_pass(number)
+            if isinstance(self._model, Converging) and self._model.has_converged:
+                return
             if self.pass_rows and skip >= self.pass_rows:
                 skip -= self.pass_rows
                 continue
@@ -93,7 +95,7 @@ class Passes:
         """Map the blocks of the model by the steps; in the background where rows are read so."""
         if self.is_early or not self._steps.steps:
             return _given(blocks)
-        mapped = (Block(self._steps.transform(b.X), b.y, b.sample_weight) for b in blocks)
+        mapped = (Block(self._steps.transform(b.X), b.y, b.sample_weight, b.times) for b in blocks)
         return read_ahead(mapped, 1) if self._rows.in_background else _given(mapped)
 
     def _begin_pass(self, number: int) -> None:

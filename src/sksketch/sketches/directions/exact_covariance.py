@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array, Matrix
-from sksketch.arrays.gram import add_gram_inplace
-from sksketch.arrays.linalg import aligned_empty, squared_norm
+from sksketch.arrays.linalg import aligned_empty
 from sksketch.arrays.namespace import (
     cast,
     copied,
@@ -20,6 +19,7 @@ from sksketch.arrays.namespace import (
     same_place,
     to_numpy,
 )
+from sksketch.arrays.products import add_gram_inplace, gram_depth, squared_norm
 from sksketch.arrays.rounding import dot_error, gamma
 from sksketch.arrays.rows import dense_tiles
 from sksketch.sketches.base import Answer, Sketch, megabytes
@@ -30,7 +30,8 @@ from sksketch.sketches.forgetting import aged, decay_factor
 from sksketch.sketches.options import check_ridge
 from sksketch.state.persistence import State
 
-BUFFER_ROWS = 512
+# Rows that wait: enough for all cores to have a part of their product, and no fewer than ...
+BUFFER_BYTES, BUFFER_ROWS, MOST_ROWS = 16 << 20, 512, 4096
 DEVICE_ROWS = 4096
 
 # Rows whose products are summed before the sum of all is touched: in whatever order BLAS adds,
@@ -80,13 +81,17 @@ class ExactCovariance(Sketch):
     ) -> None:
         self.initial_ridge = check_ridge(initial_ridge)
         self.decay = decay_factor(decay, half_life)
-        self._buffer = RowBuffer(BUFFER_ROWS)
+        self._buffer = RowBuffer(1)
         self._accumulated: Array | None = None
         # The last groups' worth of blocks, on the host and without forgetting.
         self._recent: Array | None = None
         self._recent_rows = 0
+        # Roundings that a term of those has met at most.
+        self._recent_depth = 0
         # Bound on the error of what is accumulated, and what is allowed for rows that wait.
         self._error = self._owed = 0.0
+        # Bound on what the trace is off by, beyond that error.
+        self._mass_error = 0.0
         # Roundings that a term of an accumulated sum has met at most.
         self._depth = 0.0
         self._cached: Answer | None = None
@@ -100,8 +105,10 @@ class ExactCovariance(Sketch):
 
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         super()._begin(n_features, dtype)
-        # As many as a wrapper centers together, which then writes them right here.
-        self._buffer.enlarge(tile_rows(n_features * dtype.itemsize))
+        # Whole tiles of a wrapper, which centers them on their way here.
+        rows = min(BUFFER_BYTES // (n_features * dtype.itemsize), MOST_ROWS)
+        tile = tile_rows(n_features * dtype.itemsize)
+        self._buffer.enlarge(max(rows // tile * tile, BUFFER_ROWS // tile * tile, tile))
         self._buffer.allocate(n_features, dtype)
 
     def _take(self, rows: Matrix) -> None:
@@ -132,6 +139,7 @@ class ExactCovariance(Sketch):
         else:
             self._recent = _added(self._recent, block, 1.0)
             self._recent_rows += len(block)
+            self._recent_depth = gram_depth(self._recent_depth, *block.shape)
             self._error += self._owed
             if self._entry_error:
                 self._error += self._rounded(squared_norm(block))
@@ -142,11 +150,11 @@ class ExactCovariance(Sketch):
     def _close_group(self) -> None:
         """Add the last group of blocks to the sum of all."""
         if self._recent is not None:
-            self._error += dot_error(self._recent_rows + 2, 1.0, _trace(self._recent))
-            self._depth = max(self._depth, self._recent_rows + 2) + 1
+            self._error += dot_error(self._recent_depth + 2, 1.0, _trace(self._recent))
+            self._depth = max(self._depth, self._recent_depth + 2) + 1
             self._accumulated, error = _summed(self._accumulated, self._recent)
             self._error += error
-        self._recent, self._recent_rows = None, 0
+        self._recent, self._recent_rows, self._recent_depth = None, 0, 0
 
     def _lend(self, n_rows: int) -> Array | None:
         return self._buffer.lend(n_rows)
@@ -181,6 +189,7 @@ class ExactCovariance(Sketch):
         twin = type(self)(decay=self.decay)
         twin._accumulated, twin._error = _copy(self._accumulated), self._error
         twin._recent, twin._recent_rows = _copy(self._recent), self._recent_rows
+        twin._recent_depth = self._recent_depth
         twin._owed = self._owed + allowance
         twin._entry_error = self._entry_error
         waiting = self._buffer.with_extra(extra)
@@ -195,7 +204,7 @@ class ExactCovariance(Sketch):
     @property
     def _deepest(self) -> float:
         """The depth once the waiting rows are added as well."""
-        return max(self._depth, self._recent_rows + len(self._buffer.rows) + 2) + 10
+        return max(self._depth, self._recent_depth + len(self._buffer.rows) + 2) + 10
 
     def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
         depth = self._deepest + (0 if extra is None else len(extra))
@@ -219,7 +228,8 @@ class ExactCovariance(Sketch):
     def _solve(self, extra: Array | None, allowance: float) -> Answer:
         C, error = self._upper_and_error(extra, allowance)
         n_rows_seen = self.n_rows_seen + (0 if extra is None else len(extra))
-        return answer_of(_symmetric(C), error, self.initial_ridge, n_rows_seen)
+        mass_error = self._mass_error
+        return answer_of(_symmetric(C), error, self.initial_ridge, n_rows_seen, mass_error)
 
     def _refusal(self, other: Self) -> str | None:
         return self._differing(other, "decay", "initial_ridge")
@@ -233,8 +243,10 @@ class ExactCovariance(Sketch):
             mine, theirs = (like(_symmetric(part), there) for part in (mine, theirs))
         self._accumulated, rounding = _summed(mine, theirs)
         self._error = error + their_error + rounding
+        self._mass_error += other._mass_error
         self._depth = max(self._deepest, other._deepest) + 1
-        self._recent, self._recent_rows, self._owed = None, 0, 0.0
+        self._recent, self._recent_rows, self._recent_depth = None, 0, 0
+        self._owed = 0.0
         self._buffer.clear()
 
     def _plan(self) -> str:
@@ -264,7 +276,10 @@ class ExactCovariance(Sketch):
             "owed": self._owed,
             "depth": self._depth,
             "recent_rows": self._recent_rows,
+            "recent_depth": self._recent_depth,
         }
+        if self._mass_error:
+            meta["mass_error"] = self._mass_error
         arrays = {}
         if self.n_features is not None:
             arrays["buffer"] = self._buffer.saved()
@@ -300,7 +315,9 @@ class ExactCovariance(Sketch):
                     held = held.astype(np.float64, order="C", copy=False).T
                     setattr(sketch, f"_{name}", held)
             sketch._recent_rows = meta.get("recent_rows", 0)
+            sketch._recent_depth = meta.get("recent_depth", sketch._recent_rows)
             sketch._owed = meta.get("owed", 0.0)
+            sketch._mass_error = meta.get("mass_error", 0.0)
             sketch._depth = meta.get("depth", math.inf)
             sketch._entry_error = meta.get("entry_error", 0.0)
             # Earlier releases added every block to the sum of all and did not count.

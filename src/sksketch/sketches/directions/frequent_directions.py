@@ -9,8 +9,8 @@ import numpy as np
 
 from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
-from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import namespace, on_device, precision
+from sksketch.arrays.products import squared_norm
 from sksketch.arrays.rounding import gamma, unit_roundoff
 from sksketch.arrays.sparse import (
     SparseRows,
@@ -321,7 +321,8 @@ class FrequentDirections(ShrinkSketch):
         if self._exact is not None:
             exact = self._exact._answer(extra, allowance).summary
             error = exact.error_bound
-            ledger = Ledger(squared_norm=exact.squared_norm, allowance=error, mass_error=error)
+            mass_error = error + self._exact._mass_error
+            ledger = Ledger(exact.squared_norm, allowance=error, mass_error=mass_error)
             return self._held.with_rows(exact.components, exact.eigenvalues, ledger)
         if isinstance(extra, SparseRows):
             return self._with_block(extra, True, allowance)

@@ -17,7 +17,9 @@ from sksketch.sketches.certificate import certify
 from sksketch.sketches.column_errors import ColumnErrors, ExactGram
 
 
-def answer_of(C: Array, error: float, ridge: float, n_rows_seen: int) -> Answer:
+def answer_of(
+    C: Array, error: float, ridge: float, n_rows_seen: int, mass_error: float = 0.0
+) -> Answer:
     """Return the answer of A'A that is known to ``error``.
 
     Parameters
@@ -30,6 +32,8 @@ def answer_of(C: Array, error: float, ridge: float, n_rows_seen: int) -> Answer:
         The target is ``A'A + ridge I``.
     n_rows_seen : int
         Rows of A.
+    mass_error : float, default=0.0
+        Bound on what the trace is off by, beyond that.
 
     Returns
     -------
@@ -64,7 +68,7 @@ def answer_of(C: Array, error: float, ridge: float, n_rows_seen: int) -> Answer:
         squared_norm=total,
         n_rows_seen=n_rows_seen,
         confidence=1.0,
-        mass_error=bound,
+        mass_error=bound + mass_error,
     )
     return Answer(summary, certificate)
 

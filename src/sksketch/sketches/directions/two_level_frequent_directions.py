@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array, Matrix
-from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import cast, like, namespace, precision
+from sksketch.arrays.products import squared_norm
 from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import gamma
 from sksketch.arrays.rows import dense_tiles, squared_row_norms

@@ -10,6 +10,7 @@ import numpy as np
 from sksketch._typing import Array, Matrix
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import in_order, like, on_device, precision
+from sksketch.arrays.parallel import helped
 from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
 from sksketch.arrays.rows import dense_tiles
 from sksketch.arrays.sparse import SparseRows, from_sparse_arrays, is_sparse, sparse_arrays
@@ -23,6 +24,7 @@ from sksketch.sketches.directions.sparse_frequent_directions import SparseFreque
 from sksketch.sketches.directions.two_level_frequent_directions import TwoLevelFrequentDirections
 from sksketch.sketches.forgetting import age_weights
 from sksketch.sketches.sparse_buffer import SparseRowBuffer
+from sksketch.sketches.wrappers.centered_run import centered_run
 from sksketch.sketches.wrappers.running_mean import (
     MEAN_ROWS,
     RunningMean,
@@ -32,15 +34,8 @@ from sksketch.sketches.wrappers.running_mean import (
 )
 from sksketch.state.persistence import State
 
-INNER: dict[str, type[Sketch]] = {
-    kind.kind: kind
-    for kind in (
-        FrequentDirections,
-        SparseFrequentDirections,
-        TwoLevelFrequentDirections,
-        ExactCovariance,
-    )
-}
+_KINDS = FrequentDirections, SparseFrequentDirections, TwoLevelFrequentDirections, ExactCovariance
+INNER: dict[str, type[Sketch]] = {kind.kind: kind for kind in _KINDS}
 
 
 class Centered(Sketch):
@@ -183,18 +178,35 @@ class Centered(Sketch):
                 columns = self._tile_weights.fill(weights[start:end, None])
                 for tile, column in zip(tiles, columns, strict=True):
                     self._flush(tile, column[:, 0], self._room(tile))
-            else:
+            elif (end := self._take_run(rows, weights, start)) == start:
                 # A whole tile, laid out like ours, need not be copied first.
-                tile = rows[start:end]
+                end, tile = start + size, rows[start : start + size]
                 self._flush(tile, weights[start:end], self._room(tile))
             start = end
+
+    def _take_run(self, rows: Array, weights: Array, start: int) -> int:
+        """Take as many whole tiles as the sketch has room for; return where the next one starts."""
+        size = self._tile.capacity
+        together = self.decay == 1.0 and not on_device(rows) and helped()
+        room = self.sketch._lend((len(rows) - start) // size * size) if together else None
+        n_rows = 0 if room is None else len(room) // size * size
+        part = slice(start, start + n_rows)
+        if room is None or n_rows < 2 * size or not weights[part].all():
+            return start
+        tiles = rows[part], size, weights[part], self._entry_error, room[:n_rows]
+        self._mean, allowances = centered_run(self._mean, *tiles)
+        self.sketch.n_rows_seen += n_rows
+        for allowance in allowances:
+            self.sketch._allow(allowance)
+        self.sketch._take(room[:n_rows])
+        return part.stop
 
     def _room(self, tile: Array) -> Array | None:
         """Return where the rows of a tile will wait, to center them on their way there."""
         if on_device(tile):
             return None
         room = self.sketch._lend(len(tile))
-        return self._tile.lend(len(tile)) if room is None else room
+        return self._tile.lend(len(tile)) if room is None or len(room) < len(tile) else room
 
     def _flush(self, tile: Array | SparseRows, weights: Array, out: Array | None = None) -> None:
         centered, self._mean, allowance = self._centered(tile, weights, out)
@@ -272,9 +284,10 @@ class Centered(Sketch):
         self._cached = None
         self._flush_dense()
         self._flush_sparse()
-        theirs = other.sketch.copy()
+        theirs = other.sketch
         rows, their_mean, allowance = other._with_tile()
         if rows is not None:
+            theirs = theirs.copy()
             theirs.n_rows_seen += len(rows)
             theirs._allow(allowance)
             theirs._take(rows)

@@ -15,17 +15,20 @@ from sksketch.arrays.namespace import (
     like,
     on_device,
     precision,
-    squared_norms,
     to_numpy,
 )
+from sksketch.arrays.parallel import in_parallel, spans
 from sksketch.arrays.rounding import UNDERFLOW, gamma, unit_roundoff
 from sksketch.arrays.sparse import from_sparse_arrays, sparse_arrays
 from sksketch.sketches.buffer import RowBuffer, tile_rows
+from sksketch.sketches.forgetting import age_weights
 from sksketch.sketches.sparse_buffer import SparseRowBuffer
-from sksketch.sketches.wrappers.moment_sums import Moments, Sums
+from sksketch.sketches.wrappers.moment_sums import Moments, Sums, added, gain, moved, plus
 from sksketch.state.persistence import State
 
 SPARSE_TILE_ROWS = 4096
+# Tiles of a centered sketch that are summed at once: there is little to do for each row.
+TILES = 4
 NO_LIMIT = 1 << 62
 
 # The origin is near the mean of this many rows.
@@ -33,6 +36,12 @@ ORIGIN_ROWS = 256
 
 # Columns within this many standard deviations of zero are as well off around zero.
 NEAR = 8.0
+
+# Fields of the sums that are sums over rows, and roundings of a power and its product.
+LINEAR_SUMS = (
+    *("weight", "energy", "row_sum", "target_sum", "cross", "squares", "target_energy", "shifts"),
+)
+AGE_ROUNDINGS = 40
 
 # Fields of the sums that are numbers.
 SCALARS = ("weight", "n_rows", "depth", "energy")
@@ -85,12 +94,14 @@ class CrossMoments:
     kind = "cross-moments"
     version = 2
 
-    def __init__(self, n_features: int, n_targets: int, *, centered: bool) -> None:
-        self.centered = centered
+    def __init__(
+        self, n_features: int, n_targets: int, *, centered: bool, decay: float = 1.0
+    ) -> None:
+        self.centered, self.decay = centered, decay
         d, t = n_features, n_targets
         shapes = d, t, d, t, (d, t), t, t, d
         self._sums = Sums(0.0, 0, 0, 0.0, *(np.zeros(shape) for shape in shapes))
-        rows = tile_rows(8 * n_features)
+        rows = TILES * tile_rows(8 * n_features)
         wide = n_targets + 1
         double = np.dtype(np.float64)
         self._dense = RowBuffer(rows).allocate(n_features, double)
@@ -108,7 +119,7 @@ class CrossMoments:
                 self._sums = self._with(block, tail)
         else:
             self._flush_sparse()
-            size = tile_rows(8 * rows.shape[1], device=True)
+            size = TILES * tile_rows(8 * rows.shape[1], device=True)
             if self._dense.settle(rows, size):
                 self._dense_targets.enlarge(size)
             self._add_dense(like(rows, self._dense.rows), wide)
@@ -125,11 +136,20 @@ class CrossMoments:
                 tiles = self._dense.fill(part), self._dense_targets.fill(tail)
                 for whole in zip(*tiles, strict=True):
                     self._sums = self._with(*whole, out=whole[0])
-            else:
+            elif on_device(part) or self._sums.weight == 0.0 or self.decay < 1.0:
                 # A whole tile, laid out like ours, need not wait.
-                out = None if on_device(part) else self._dense.lend(size)
-                self._sums = self._with(part, tail, out)
+                self._sums = self._with(part, tail)
+            else:
+                end = start + (len(rows) - start) // size * size
+                self._add_tiles(rows[start:end], wide[start:end], size)
             start = end
+
+    def _add_tiles(self, rows: Array, wide: Array, size: int) -> None:
+        """Add whole tiles, which are summed at the same time."""
+        tiles = spans(len(rows), size)
+        gains = in_parallel(lambda i: gain(self._sums, rows[tiles[i]], wide[tiles[i]]), len(tiles))
+        for of_tile in gains:
+            self._sums = plus(self._sums, of_tile)
 
     def _flush_dense(self) -> None:
         if not len(self._dense.rows):
@@ -154,37 +174,22 @@ class CrossMoments:
     def _with(self, rows: Matrix, wide: Array, out: Array | None = None) -> Sums:
         """Return the sums after a tile of rows as well; ``out`` is room for dense ones."""
         sums, weights = self._sums, wide[:, -1]
-        plain = bool((weights == 1.0).all())
-        gained = float(len(wide) if plain else weights.sum())
-        if gained == 0.0:
-            return sums
-        if self.centered and sums.weight == 0.0:
+        if self.decay < 1.0 and len(wide):
+            sums, weights = self._aged(len(wide)), weights * age_weights(len(wide), self.decay)
+            wide = np.column_stack([wide[:, :-1], weights])
+        if self.centered and sums.weight == 0.0 and weights.any():
             origin, target_origin = _origins(rows, wide)
             sums = sums._replace(origin=origin, target_origin=target_origin)
-        off = wide[:, :-1] - sums.target_origin
-        weighted = off if plain else off * weights[:, None]
-        squares = np.vecdot(off.T, weighted.T)
-        lost = len(wide) * UNDERFLOW * (True if squares.all() else off.any(axis=0))
-        right = np.empty_like(wide)
-        right[:, :-1], right[:, -1] = weighted, weights
-        products, energy = _around(rows, right, sums.origin, plain, out)
-        # Squares that underflow, and the rounding of these sums.
-        roundings = 1.0 + gamma(wide.shape[0] * rows.shape[1] + 4)
-        energy = (energy + rows.shape[0] * rows.shape[1] * UNDERFLOW) * roundings
-        if sp.issparse(rows) and sums.origin.any():
-            # Sparse rows are summed around zero and moved then.
-            sums = sums._replace(shifts=sums.shifts + gained * sums.origin**2)
-        return sums._replace(
-            weight=sums.weight + gained,
-            n_rows=sums.n_rows + (len(wide) if plain else int(np.count_nonzero(weights))),
-            depth=max(sums.depth, len(wide)) + 1,
-            energy=sums.energy + energy,
-            row_sum=sums.row_sum + products[:, -1],
-            target_sum=sums.target_sum + weights @ off,
-            cross=sums.cross + products[:, :-1],
-            squares=sums.squares + squares,
-            target_energy=sums.target_energy + (squares + lost) * roundings,
-        )
+        of_tile = gain(sums, rows, wide, out)
+        if of_tile is not None and self.decay < 1.0:
+            of_tile = of_tile._replace(depth=of_tile.depth + AGE_ROUNDINGS)
+        return plus(sums, of_tile)
+
+    def _aged(self, n_rows: int) -> Sums:
+        """Return the sums after more rows have come."""
+        sums, factor = self._sums, self.decay**n_rows
+        aged = {name: getattr(sums, name) * factor for name in LINEAR_SUMS}
+        return sums._replace(depth=sums.depth + AGE_ROUNDINGS, **aged)
 
     def _total(self) -> Sums:
         """Return the sums with the waiting rows."""
@@ -240,20 +245,17 @@ class CrossMoments:
             self._sums = theirs if mine.weight == 0.0 else mine
             return self
         # The origin of the heavier part is nearer to the mean of both.
-        kept, moved = (mine, theirs) if mine.weight >= theirs.weight else (theirs, mine)
-        moved = _moved(moved, kept.origin, kept.target_origin)
-        added = {
-            name: getattr(kept, name) + getattr(moved, name)
-            for name in Sums._fields
-            if name not in ("depth", "origin", "target_origin")
-        }
-        self._sums = kept._replace(depth=max(kept.depth, moved.depth) + 1, **added)
+        kept, lighter = (mine, theirs) if mine.weight >= theirs.weight else (theirs, mine)
+        other_sums = moved(lighter, kept.origin, kept.target_origin)
+        depth = max(kept.depth, other_sums.depth) + 1
+        self._sums = added(kept, other_sums)._replace(depth=depth)
         return self
 
     def state(self) -> State:
         """Return the sums and the waiting rows, as plain data."""
         sums = self._sums._asdict()
         meta = {"centered": self.centered} | {name: sums.pop(name) for name in SCALARS}
+        meta |= {"decay": self.decay} if self.decay < 1.0 else {}
         arrays = {name: value.copy() for name, value in sums.items()}
         arrays["dense"] = self._dense.saved()
         arrays["dense_targets"] = self._dense_targets.saved()
@@ -271,7 +273,8 @@ class CrossMoments:
         state.require(cls.version)
         arrays, meta = state.arrays, state.meta
         n_features, n_targets = state.array("cross", None, None).shape
-        moments = cls(n_features, n_targets, centered=bool(meta["centered"]))
+        decay: Any = meta.get("decay", 1.0)
+        moments = cls(n_features, n_targets, centered=bool(meta["centered"]), decay=decay)
         if state.version < 2:
             moments._sums = _without_bounds(state, moments.centered, squared_norm, n_rows)
         else:
@@ -309,49 +312,6 @@ def _origins(rows: Matrix, wide: Array) -> tuple[Array, Array]:
     if sp.issparse(rows):
         return np.zeros(rows.shape[1]), point
     return point[:-n_targets], point[-n_targets:]
-
-
-def _around(
-    rows: Any, right: Array, origin: Array, plain: bool, out: Array | None
-) -> tuple[Array, float]:
-    """Return the products of rows around the origin with ``right``, and a bound of their energy.
-
-    The last column of ``right`` is the weights; ``plain`` says that all are one.
-    """
-    moves, weights = bool(origin.any()), right[:, -1]
-    if sp.issparse(rows):
-        products = np.asarray(rows.T @ right)
-        entries = np.repeat(weights, np.diff(rows.indptr))
-        energy = float(np.vdot(rows.data, entries * rows.data))
-        if moves:
-            products -= np.outer(origin, right.sum(axis=0))
-            energy = (math.sqrt(energy) + _norm(origin) * math.sqrt(weights.sum())) ** 2
-        return products, energy
-    if on_device(rows):
-        rows = rows - like(origin, rows) if moves else rows
-        return to_numpy(rows.T @ like(right, rows)), float(squared_norms(rows) @ weights)
-    rows = np.subtract(rows, origin, out=out) if moves else rows
-    energy = np.vdot(rows, rows) if plain else np.vecdot(rows, rows) @ weights
-    return rows.T @ right, float(energy)
-
-
-def _moved(sums: Sums, origin: Array, target_origin: Array) -> Sums:
-    """Return the same sums around another origin."""
-    gap, target_gap = sums.origin - origin, sums.target_origin - target_origin
-    if not (gap.any() or target_gap.any()):
-        return sums
-    target_sum = sums.target_sum + sums.weight * target_gap
-    root = math.sqrt(sums.weight)
-    return sums._replace(
-        depth=sums.depth + 4,
-        energy=(math.sqrt(sums.energy) + root * _norm(gap)) ** 2,
-        row_sum=sums.row_sum + sums.weight * gap,
-        target_sum=target_sum,
-        cross=sums.cross + np.outer(sums.row_sum, target_gap) + np.outer(gap, target_sum),
-        squares=sums.squares + target_gap * (sums.target_sum + target_sum),
-        target_energy=(np.sqrt(sums.target_energy) + root * np.abs(target_gap)) ** 2,
-        shifts=(np.sqrt(sums.shifts) + root * np.abs(gap)) ** 2,
-    )
 
 
 def _without_bounds(state: State, centered: bool, squared_norm: float, n_rows: int) -> Sums:

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from sksketch._typing import Array, Matrix
-from sksketch.arrays.device_sparse import on_host
-from sksketch.arrays.namespace import precision
+from sksketch.arrays.device_sparse import is_sparse_on_device, on_host
+from sksketch.arrays.namespace import on_device, precision
 from sksketch.arrays.rows import as_rows, as_weights, squared_row_norms
 from sksketch.exceptions import StateFormatError
 from sksketch.sketches.base import Answer, Sketch
@@ -20,7 +20,8 @@ from sksketch.sketches.projections.row_sample_sketch import RowSampleSketch
 from sksketch.sketches.targets import as_targets, check_same, described
 from sksketch.sketches.wrappers.centered import INNER, Centered
 from sksketch.sketches.wrappers.cross_moments import CrossMoments
-from sksketch.sketches.wrappers.moment_sums import Moments
+from sksketch.sketches.wrappers.exact_products import ExactProducts
+from sksketch.sketches.wrappers.moment_sums import Moments, MomentShift
 from sksketch.state.persistence import State
 
 LINEAR: dict[str, type[LinearSketch]] = {
@@ -38,6 +39,9 @@ class Regression(Sketch):
         An empty sketch. A linear one, S A, carries S b and S 1 along.
     centered : bool, default=True
         Whether everything is meant around the means, as for a model with intercept.
+    exact_products : bool, default=False
+        Whether to keep the sums of products of all columns and targets without any rounding as
+        well, for the same bits from any parts of the rows; of rows on a device none are kept.
 
     See Also
     --------
@@ -65,7 +69,9 @@ class Regression(Sketch):
 
     kind = "regression"
 
-    def __init__(self, sketch: Sketch, *, centered: bool = True) -> None:
+    def __init__(
+        self, sketch: Sketch, *, centered: bool = True, exact_products: bool = False
+    ) -> None:
         known = (*INNER.values(), *LINEAR.values())
         if not isinstance(sketch, known):
             raise TypeError(
@@ -74,13 +80,20 @@ class Regression(Sketch):
             )
         if sketch.n_features is not None:
             raise ValueError("expected an empty sketch, got one with rows; wrap it before update")
-        if sketch.decay < 1.0:
-            raise ValueError("targets are not forgotten; pass a sketch without decay or half_life")
-        self.centered = bool(centered)
+        if exact_products and sketch.decay < 1.0:
+            raise ValueError(
+                "products without rounding are not forgotten; pass a sketch without decay or "
+                "half_life, or exact_products=False"
+            )
+        self.centered, self.exact_products = bool(centered), bool(exact_products)
+        self._products: ExactProducts | None = None
+        self.decay = sketch.decay
         self.linear = isinstance(sketch, LinearSketch)
         self.sketch = Centered(sketch) if self.centered and not self.linear else sketch
         self._cross: CrossMoments | None = None
         self._target_shape: tuple[int, ...] | None = None
+        # Of rows of which only some belong here, in what was read from a window.
+        self._shift: MomentShift | None = None
 
     def update(self, X: object, weights: object = None, targets: object = None) -> Self:
         """Take in a block of rows and their targets.
@@ -119,10 +132,28 @@ class Regression(Sketch):
         if wide is not None:
             counted = np.ones(len(wide)) if checked is None else checked
             if self._cross is None:
-                self._cross = CrossMoments(rows.shape[1], wide.shape[1], centered=self.centered)
+                sizes = rows.shape[1], wide.shape[1]
+                self._cross = CrossMoments(*sizes, centered=self.centered, decay=self.decay)
             self._cross.update(on_host(rows), wide, counted)
+            self._add_products(rows, wide, checked)
         self._interrupted = False
         return self
+
+    def _add_products(self, rows: Matrix, targets: Array, weights: Array | None) -> None:
+        """Add to the sums without rounding, unless they lack earlier rows."""
+        if not self.exact_products:
+            return
+        if on_device(rows) or is_sparse_on_device(rows):
+            self.exact_products, self._products = False, None
+            return
+        if self._products is None:
+            self._products = ExactProducts(rows.shape[1] + targets.shape[1])
+        self._products.update(rows, targets, weights)
+
+    @property
+    def products(self) -> ExactProducts | None:
+        """Sums of products of all columns and targets without any rounding, if they are kept."""
+        return self._products
 
     def check(self, X: object, weights: object = None, targets: object = None) -> None:
         """Raise what `update` would raise for these rows; changes nothing.
@@ -165,7 +196,8 @@ class Regression(Sketch):
         self._require_rows()
         if self._cross is None:
             raise ValueError("no targets have come with the rows; pass them to update")
-        return self._cross.read(self._entry_error)
+        found = self._cross.read(self._entry_error)
+        return found if self._shift is None else self._shift.applied(found)
 
     def _round(self, relative: float) -> None:
         self._entry_error = max(self._entry_error, relative)
@@ -202,7 +234,7 @@ class Regression(Sketch):
             An empty sketch of the same class.
         """
         inner = self.sketch.sketch if isinstance(self.sketch, Centered) else self.sketch
-        return type(self)(inner.fresh(), centered=self.centered)
+        return type(self)(inner.fresh(), centered=self.centered, exact_products=self.exact_products)
 
     def for_shard(self, index: int, n_shards: int) -> Self:
         """Return an empty sketch for one of many parts of the rows.
@@ -220,7 +252,11 @@ class Regression(Sketch):
             An empty sketch for that part.
         """
         inner = self.sketch.sketch if isinstance(self.sketch, Centered) else self.sketch
-        return type(self)(inner.for_shard(index, n_shards), centered=self.centered)
+        return type(self)(
+            inner.for_shard(index, n_shards),
+            centered=self.centered,
+            exact_products=self.exact_products,
+        )
 
     def _shrink_waiting(self) -> None:
         self.sketch.compact()
@@ -228,6 +264,8 @@ class Regression(Sketch):
             self._cross.compact()
 
     def _refusal(self, other: Self) -> str | None:
+        if self._shift is not None or other._shift is not None:
+            return "one of the two was read from a window; merge the windows and read that"
         if self.centered != other.centered:
             return "only one of the two is centered; build both alike"
         filled = self.n_features is not None and other.n_features is not None
@@ -263,8 +301,16 @@ class Regression(Sketch):
         if other._cross is not None:
             if self._cross is None:
                 n_features, n_targets = other.moments().cross.shape
-                self._cross = CrossMoments(n_features, n_targets, centered=self.centered)
+                sizes = n_features, n_targets
+                self._cross = CrossMoments(*sizes, centered=self.centered, decay=self.decay)
             self._cross.merge(other._cross)
+        if not (self.exact_products and other.exact_products):
+            # Sums that lack some rows are of no use.
+            self.exact_products, self._products = False, None
+        elif other._products is not None:
+            if self._products is None:
+                self._products = ExactProducts(other._products.n_columns)
+            self._products.merge(other._products)
 
     def _answer(self, extra: Matrix | None = None, allowance: float = 0.0) -> Answer:
         self._require_rows()
@@ -287,8 +333,14 @@ class Regression(Sketch):
             "n_targets": None if shape is None else (shape[0] if shape else 0),
             "has_targets": shape is not None,
             "entry_error": self._entry_error,
+            "exact_products": self.exact_products,
         }
         state = State(self.kind, self.version, meta, {}).with_inner("sketch", self.sketch.state())
+        if self._products is not None:
+            state = state.with_inner("products", self._products.state())
+        if self._shift is not None:
+            arrays = self._shift._asdict()
+            state = state.with_more({}, {f"shift.{n}": np.array(v) for n, v in arrays.items()})
         return state if self._cross is None else state.with_inner("cross", self._cross.state())
 
     @classmethod
@@ -315,8 +367,15 @@ class Regression(Sketch):
             )
         sketch = kinds[inner.kind].from_state(inner)
         bare = sketch.sketch if isinstance(sketch, Centered) else sketch
-        made = cls(bare.fresh(), centered=meta["centered"])
+        # Earlier releases have not kept the products.
+        made = cls(
+            bare.fresh(),
+            centered=meta["centered"],
+            exact_products=meta.get("exact_products", False),
+        )
         made.sketch = sketch
+        if "products.kind" in meta:
+            made._products = ExactProducts.from_state(state.inner("products"))
         made._entry_error = meta.get("entry_error", 0.0)
         if meta["has_targets"]:
             cross = state.inner("cross")
@@ -328,4 +387,7 @@ class Regression(Sketch):
         if sketch.n_features is not None:
             shape = (meta["n_targets"],) if meta["n_targets"] else ()
             made._follow(shape if meta["has_targets"] else None)
+        if shift := state.behind("shift."):
+            plain: dict[str, Any] = {n: v if v.ndim else v.item() for n, v in shift.items()}
+            made._shift = MomentShift(**plain)
         return made

@@ -30,7 +30,6 @@ import numpy as np
 
 from sksketch._typing import Array, Matrix
 from sksketch.arrays.kernels import kernels
-from sksketch.arrays.linalg import squared_norm
 from sksketch.arrays.namespace import (
     DEVICE_ENTRIES,
     cast,
@@ -42,6 +41,7 @@ from sksketch.arrays.namespace import (
     to_numpy,
     weighted_sum,
 )
+from sksketch.arrays.products import squared_norm
 from sksketch.arrays.rounding import SINGLE_UNDERFLOW, gamma, perturbed_gram, unit_roundoff
 from sksketch.arrays.sparse import SparseRows
 from sksketch.sketches.column_errors import ColumnErrors
@@ -207,13 +207,13 @@ def centered_tile(
     if isinstance(tile, SparseRows):
         return _sparse_tile(mean, tile, weights, current, gained, entry_error)
     if mean.weight == 0.0 and not mean.origin.any():
-        mean = replace(mean, origin=_middle_row(tile))
+        mean = replace(mean, origin=middle_row(tile))
     # Arrays of their own: rows of one would be a power of two apart, and share lines of a cache.
     held = tuple([np.empty(len(mean.origin)) for _ in mean.held])
     bounds = np.empty((4, len(mean.origin)))
     plain = gained if ages is None else float(weights.sum())
     totals = mean.weight, gained, plain, entry_error
-    roundings = _tile_roundings(mean, len(tile), precision(tile))
+    roundings = tile_roundings(mean, len(tile), precision(tile))
     if on_device(tile):
         rows = _device_tile(mean, tile, (current, weights, ages), (held, bounds), totals, roundings)
     else:
@@ -223,11 +223,15 @@ def centered_tile(
         kernels().center_tile_inplace(
             rows, held, bounds, mean.held, tile, mean.origin, each, totals, roundings
         )
+    grown = RunningMean(mean.weight + gained, mean.origin, held, mean.flat, mean.n_tiles + 1)
+    return Tile(rows, grown, tile_allowance(bounds, gained))
+
+
+def tile_allowance(bounds: Array, gained: float) -> float:
+    """Return what to allow for a tile whose kernel found those bounds."""
     entries, apart, off, energy = np.sqrt(bounds.sum(axis=1)).tolist()
     allowance = perturbed_gram(energy, entries * (1.0 + 1e-9))
-    allowance += _moved_gram(gained, apart, off)
-    grown = RunningMean(mean.weight + gained, mean.origin, held, mean.flat, mean.n_tiles + 1)
-    return Tile(rows, grown, allowance)
+    return allowance + _moved_gram(gained, apart, off)
 
 
 def _device_tile(
@@ -255,7 +259,7 @@ def _device_tile(
     return rows
 
 
-def _tile_roundings(mean: RunningMean, n_rows: int, dtype: np.dtype[Any]) -> tuple[float, ...]:
+def tile_roundings(mean: RunningMean, n_rows: int, dtype: np.dtype[Any]) -> tuple[float, ...]:
     """Return the relative errors that `grown_mean_inplace` counts with.
 
     They are those of a tile's sums, of its entries around the center and before that, of the
@@ -325,7 +329,7 @@ def _moved_gram(gained: float, apart: float, off: float) -> float:
     return 1.02 * gained * perturbed_gram(apart, off)
 
 
-def _middle_row(tile: Array) -> Array:
+def middle_row(tile: Array) -> Array:
     """Return the row that is nearest to the mean of all of them.
 
     A row, so that columns which never change are zero around it.

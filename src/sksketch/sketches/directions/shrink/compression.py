@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.linalg import norm_error, squared_norm
 from sksketch.arrays.namespace import cast, full_precision, joined, like, precision, to_numpy
+from sksketch.arrays.products import norm_error, squared_norm
 from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import gamma
 from sksketch.arrays.sparse import SparseRows

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
-from sksketch.arrays.linalg import NORM_ERROR
+from sksketch.arrays.products import NORM_ERROR
 from sksketch.arrays.rounding import gamma, unit_roundoff
 
 

@@ -8,13 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.linalg import add_product, squared_norm
-from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, on_device
+from sksketch.arrays.namespace import cast
+from sksketch.arrays.products import normal_rows, squared_norm
 from sksketch.arrays.rounding import SINGLE_NOISE
-
-# Rows of a verification product: still in cache when its second half reads them again, and
-# within the size for which OpenBLAS has kernels that do not repack them.
-TILE_ENTRIES = 1 << 16
 
 
 class LossOperator(NamedTuple):
@@ -45,15 +41,10 @@ class CheapProducts:
     def __call__(self, W: Array) -> Array:
         """Return the product with rows W."""
         K, B, rows = self._kept, self._matrix, self._rows
-        image: Array = (W @ K.T) @ K - (W @ B.T) @ B
+        image = normal_rows(W, K) - normal_rows(W, B)
         image *= self._scale
         single = cast(W, np.float32)
-        product = 0.0 * single
-        # A device is fastest with all rows at once.
-        step = max(len(rows), 1) if on_device(rows) else max(4, TILE_ENTRIES // rows.shape[1])
-        for start in range(0, len(rows), step):
-            tile = rows[start : start + step]
-            product = add_product(product, single @ tile.T, tile)
+        product = normal_rows(single, rows)
         if self._length is None:
             self._length = float(np.sqrt(squared_norm(product)))
         image += cast(product, np.float64)
@@ -73,15 +64,11 @@ def loss_products(
     kept: Array, rows: Array, matrix: Array, scale: float
 ) -> Callable[[Array], Array]:
     """Return W -> scale W (P'P - B'B) for P = [kept; rows] in double precision."""
-    entries = DEVICE_ENTRIES if on_device(rows) else TILE_ENTRIES
-    step = max(4, entries // rows.shape[1])
 
     def apply(W: Array) -> Array:
         K, B = cast(kept, np.float64), cast(matrix, np.float64)
-        image: Array = (scale * (W @ K.T)) @ K - (scale * (W @ B.T)) @ B
-        for start in range(0, len(rows), step):
-            tile = cast(rows[start : start + step], np.float64)
-            image = add_product(image, scale * (W @ tile.T), tile)
+        image = normal_rows(scale * W, K) - normal_rows(scale * W, B)
+        image += normal_rows(scale * W, rows)
         return image
 
     return apply

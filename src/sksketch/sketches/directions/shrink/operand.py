@@ -16,15 +16,10 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.linalg import (
-    add_product,
-    double_product,
     eigh_descending,
-    gram,
-    norm_error,
     orthonormal_columns,
     orthonormal_parts,
     orthonormal_rows,
-    squared_norm,
 )
 from sksketch.arrays.namespace import (
     cast,
@@ -33,6 +28,16 @@ from sksketch.arrays.namespace import (
     on_device,
     squared_norms,
     to_numpy,
+)
+from sksketch.arrays.parallel import in_parallel, spans
+from sksketch.arrays.products import (
+    add_combined,
+    combined_rows,
+    gram,
+    norm_error,
+    normal_rows,
+    squared_norm,
+    times_rows,
 )
 from sksketch.arrays.rounding import gamma, perturbed_gram, single_error
 from sksketch.sketches.directions.shrink.loss_products import (
@@ -43,6 +48,9 @@ from sksketch.sketches.directions.shrink.loss_products import (
 
 # A cold start looks at this many sketch sizes of rows first.
 WARM_UP = 3
+
+# Entries that one thread casts.
+CAST_ENTRIES = 1 << 18
 
 # Squared norms whose squares are far from the ends of single precision.
 MODERATE = 1e-10, 1e10
@@ -163,15 +171,15 @@ class DenseOperand:
         G = np.empty((self.n_rows, self.n_rows))
         G[:n_kept, :n_kept] = gram(self.kept) if self._measures else np.diag(self._eigenvalues)
         G[n_kept:, n_kept:] = gram(self._double)
-        cross = self.kept @ self._double.T
-        G[:n_kept, n_kept:] = cross
-        G[n_kept:, :n_kept] = cross.T
+        cross = times_rows(self._double, self.kept.T)
+        G[:n_kept, n_kept:] = cross.T
+        G[n_kept:, :n_kept] = cross
         return G
 
     def combined(self, C: Array) -> tuple[Array, float]:
         """Return C P in float64, and a bound on the norm of its error."""
         C, n_kept = cast(C, np.float64), len(self.kept)
-        product = add_product(C[:, :n_kept] @ self.kept, C[:, n_kept:], self._double)
+        product = add_combined(C[:, :n_kept] @ self.kept, C[:, n_kept:], self._double)
         # The rows of C are orthogonal and, but for roundings, none is longer than one.
         error = gamma(self.n_rows + 4) * math.sqrt(1.01 * len(C) * self.squared_norm)
         return product, error
@@ -192,7 +200,7 @@ class DenseOperand:
     def _improved(self, directions: Array) -> Array:
         """Return directions that all new rows have turned to the heavier ones."""
         rows = self._single[1]
-        images: Array = (directions @ rows.T) @ rows
+        images = normal_rows(directions, rows)
         return orthonormal_columns(images.T).T
 
     def width(self, n_directions: int) -> int:
@@ -207,17 +215,17 @@ class DenseOperand:
         n_kept = len(self.kept)
         kept, rows = self._single
         directions = joined([start, like(fresh, start)])
-        T = joined([directions @ kept.T, (rows @ directions.T).T], axis=1)
+        T = joined([directions @ kept.T, times_rows(rows, directions.T).T], axis=1)
         self.digest = digest(T[len(start) :])
         if cheap and self._single_scale == 1.0:
             Y_kept, Y_rows = orthonormal_parts(T, n_kept)
-            part = Y_rows @ rows
+            part = combined_rows(Y_rows, rows)
             error = single_error(len(rows)) * math.sqrt(squared_norm(part))
             Z = Y_kept @ self.kept
             Z += part
             yield Projection(Z, error, measured=True)
         Y = orthonormal_rows(cast(T, np.float64))
-        Z = double_product(Y[:, n_kept:], self.rows, Y[:, :n_kept] @ self.kept)
+        Z = add_combined(Y[:, :n_kept] @ self.kept, Y[:, n_kept:], self.rows)
         yield Projection(Z, gamma(self.n_rows + 4 * len(Y)) * math.sqrt(len(Y) * self.squared_norm))
 
     def loss_operators(self, matrix: Array, lost: float) -> Iterator[LossOperator]:
@@ -251,10 +259,16 @@ class DenseOperand:
             single: Array = cast(scaled, np.float32)
             return single
         out = np.empty(rows.shape, dtype=np.float32) if out is None else out
-        if self._single_scale == 1.0:
-            np.copyto(out, rows, casting="same_kind")
-        else:
-            np.multiply(rows, rows.dtype.type(self._single_scale), out=out, casting="same_kind")
+        scale, parts = self._single_scale, spans(len(rows), max(1, CAST_ENTRIES // rows.shape[1]))
+
+        def cast_part(i: int) -> None:
+            part = parts[i]
+            if scale == 1.0:
+                np.copyto(out[part], rows[part], casting="same_kind")
+            else:
+                np.multiply(rows[part], rows.dtype.type(scale), out=out[part], casting="same_kind")
+
+        in_parallel(cast_part, len(parts))
         return out
 
 

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.linalg import gram, squared_norm, thin_svd
+from sksketch.arrays.linalg import thin_svd
+from sksketch.arrays.products import gram, squared_norm
 from sksketch.arrays.rounding import gamma, perturbed_gram, unit_roundoff
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.sketches.base import Answer

@@ -24,8 +24,9 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.krylov import TopEigenvalue, top_eigenvalue
-from sksketch.arrays.linalg import eigh_descending, squared_norm, thin_svd
+from sksketch.arrays.linalg import eigh_descending, thin_svd
 from sksketch.arrays.namespace import cast, joined, like
+from sksketch.arrays.products import combined_rows, squared_norm
 from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import eigen_error, gamma, perturbed_gram, single_error
 from sksketch.sketches.directions.shrink.ledger import Ledger
@@ -243,7 +244,7 @@ def _shrink_projection(task: Task, Z: Projection, size: int) -> _Found:
     spectrum = np.maximum(spectrum, 0.0)
     kept, cut = task.shrunk(spectrum, size)
     C = _shrunk_columns(U, spectrum, kept).T
-    matrix = C @ Z.rows
+    matrix = combined_rows(C, Z.rows)
     largest, energy = float(spectrum.max(initial=0.0)), float(spectrum.sum())
     error = gamma(len(Z.rows) + 4) * math.sqrt(len(C) * energy)
     skew = gamma(task.operand.n_features + 2) * energy + 2.0 * eigen_error(len(spectrum), largest)

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.linalg import (
+from sksketch.arrays.linalg import aligned_empty, nystrom, orthonormal_columns
+from sksketch.arrays.namespace import cast, copied, empty, joined, like, on_device, precision
+from sksketch.arrays.products import (
     NORM_ERROR,
-    aligned_empty,
+    add_normal_inplace,
     gram,
-    nystrom,
-    orthonormal_columns,
+    normal_rows,
     squared_norm,
 )
-from sksketch.arrays.namespace import cast, copied, empty, joined, like, on_device, precision
 from sksketch.arrays.rounding import gamma
 from sksketch.arrays.sparse import SparseRows, whole_lines
 from sksketch.sketches.directions.shrink.loss_products import LossOperator
@@ -131,7 +131,7 @@ class SparseOperand:
 
         def apply(W: Array) -> Array:
             image: Array = self._normal(_columns(W / lost, precision(W))).T[: len(W)]
-            lost_image: Array = image - (W @ B.T / lost) @ B
+            lost_image: Array = image - normal_rows(W / lost, B)
             return lost_image
 
         yield LossOperator(apply, lost, lambda: self.noise)
@@ -141,7 +141,7 @@ class SparseOperand:
         W = self.rows.normal(V)
         if len(self.dense):
             dense = cast(self.dense, precision(V))
-            W += dense.T @ (dense @ V)
+            add_normal_inplace(W, dense, V)
         return W
 
 

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.linalg import nystrom, orthonormal_columns, squared_norm
+from sksketch.arrays.linalg import nystrom, orthonormal_columns
 from sksketch.arrays.namespace import like, namespace
+from sksketch.arrays.products import squared_norm
 from sksketch.arrays.random import stream
 from sksketch.arrays.rounding import gamma
 from sksketch.arrays.sparse import SparseRows, whole_lines

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.arrays.linalg import eigh_descending, norm_error, squared_norm
+from sksketch.arrays.linalg import eigh_descending
 from sksketch.arrays.namespace import cast, full_precision, joined, like, precision
+from sksketch.arrays.products import norm_error, squared_norm
 from sksketch.arrays.rounding import eigen_error, gamma, perturbed_gram, unit_roundoff
 from sksketch.sketches.directions.shrink.compression import ShrinkState
 from sksketch.sketches.directions.shrink.ledger import Ledger

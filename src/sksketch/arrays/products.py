@@ -1,0 +1,331 @@
+"""Products with many rows, on all cores and with the same bits on any number of them.
+
+A product is cut by its shape, so that each part has enough to do for a thread and few enough
+numbers for its cache. Where parts are added up, that is in their order. Rows on a device stay
+there, whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sksketch._typing import Array
+from sksketch.arrays.blas import add_inner_inplace
+from sksketch.arrays.kernels import kernels
+from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, on_device, precision, squared_norms
+from sksketch.arrays.parallel import in_parallel, scratch, spans
+from sksketch.arrays.rounding import gamma
+
+# Entries of the rows that one part reads: this many parts, if those are large enough.
+PARTS, PART_ENTRIES = 16, (1 << 17, 1 << 19)
+# Columns of a part where the product has all of them.
+PART_COLUMNS = 256
+# Squares of few columns are summed up in parts, with the fewest rows of a part and the most memory
+# of all; others are cut into strips of columns, whose products read some rows at a time.
+FEW_COLUMNS, GROUP_ROWS, GROUP_BYTES = 640, 512, 32 << 20
+MANY_COLUMNS, STRIPS, MANY_STRIPS, TILE_ROWS = 2048, 5, 6, 1024
+
+# Entries whose squares are summed together, and the relative error of a sum over such sums: pairs
+# of pairs add a rounding for each doubling. On a device, single precision is summed as it is.
+SEGMENT = 4096
+NORM_ERROR = gamma(SEGMENT + 128)
+DEVICE_NORM_ERROR = gamma(32, np.float32)
+
+
+def part_entries(rows: Array) -> int:
+    """Return how many entries of some rows make a part.
+
+    >>> part_entries(np.empty((10, 10))), part_entries(np.empty((4000, 1000)))
+    (131072, 250000)
+    """
+    fewest, most = PART_ENTRIES
+    return max(fewest, min(most, rows.size // PARTS))
+
+
+def gram(rows: Array) -> Array:
+    """Return ``rows @ rows.T`` in float64, whatever the precision of ``rows``.
+
+    >>> gram(np.array([[1.0, 2.0]], dtype=np.float32))
+    array([[5.]])
+    """
+    if on_device(rows):
+        double = cast(rows, np.float64)
+        product: Array = double @ double.T
+        return product
+    # Parts of the sum are as large as the product.
+    size = max(part_entries(rows) // max(len(rows), 1), 4 * len(rows), 1)
+    parts = spans(rows.shape[1], size)
+
+    def part_of(i: int) -> Array:
+        part = _cast(rows[:, parts[i]], np.float64)
+        return np.asarray(part @ part.T)
+
+    total: Array = _sum(in_parallel(part_of, len(parts)), np.zeros((len(rows), len(rows))))
+    return total
+
+
+def times_rows(rows: Array, W: Array) -> Array:
+    """Return ``rows @ W`` for many rows, all of one precision.
+
+    >>> times_rows(np.eye(2), np.array([[1.0], [2.0]]))
+    array([[1.],
+           [2.]])
+    """
+    if on_device(rows) or not rows.size:
+        product: Array = rows @ W
+        return product
+    parts = spans(len(rows), max(1, part_entries(rows) // rows.shape[1]))
+    out = np.empty((len(rows), W.shape[1]), dtype=rows.dtype)
+    in_parallel(lambda i: np.matmul(rows[parts[i]], W, out=out[parts[i]]), len(parts))
+    return out
+
+
+def combined_rows(C: Array, rows: Array) -> Array:
+    """Return ``C @ rows`` in the precision of C, a combination of many rows for each row of C.
+
+    >>> combined_rows(np.ones((1, 2)), np.eye(2, dtype=np.float32))
+    array([[1., 1.]])
+    """
+    dtype = precision(C)
+    if on_device(rows) or not (rows.size and len(C)):
+        product: Array = C @ cast(rows, dtype)
+        return product
+    columns = spans(rows.shape[1], PART_COLUMNS)
+    width = columns[0].stop
+    groups = spans(len(rows), max(1, part_entries(rows) // width))
+
+    def part_of(i: int) -> Array:
+        column, group = divmod(i, len(groups))
+        part = _cast(rows[groups[group], columns[column]], dtype)
+        return np.asarray(C[:, groups[group]] @ part)
+
+    found = in_parallel(part_of, len(columns) * len(groups))
+    if len(found) == 1:
+        return found[0]
+    out = np.empty((len(C), rows.shape[1]), dtype=dtype)
+    for i, part in enumerate(columns):
+        out[:, part] = _sum(found[i * len(groups) : (i + 1) * len(groups)])
+    return out
+
+
+def add_combined(total: Array, C: Array, rows: Array) -> Array:
+    """Return ``total + C @ rows`` in the precision of C; may change ``total``.
+
+    >>> add_combined(np.ones((1, 2)), np.eye(1), np.full((1, 2), 3.0))
+    array([[4., 4.]])
+    """
+    total += combined_rows(C, rows)
+    return total
+
+
+def normal_rows(W: Array, rows: Array) -> Array:
+    """Return ``W rows' rows`` in the precision of W, reading the rows once.
+
+    >>> normal_rows(np.eye(2), np.array([[1.0, 2.0]]))
+    array([[1., 2.],
+           [2., 4.]])
+    """
+    dtype = precision(W)
+    if on_device(rows) or not rows.size:
+        # A device is fastest with all rows at once, if they need no copy.
+        size = len(rows) if precision(rows) == dtype else DEVICE_ENTRIES // int(rows.shape[1])
+        images = (cast(rows[part], dtype) for part in spans(len(rows), max(1, size)))
+        total: Array = _sum([(W @ part.T) @ part for part in images], 0.0 * W)
+        return total
+    parts = spans(len(rows), max(1, part_entries(rows) // rows.shape[1]))
+
+    def part_of(i: int) -> Array:
+        image = np.zeros(W.shape, dtype)
+        part = np.ascontiguousarray(_cast(rows[parts[i]], dtype))
+        kernels().normal_rows_inplace(image, W, part)
+        return image
+
+    W = np.ascontiguousarray(W)
+    return np.asarray(_sum(in_parallel(part_of, len(parts))))
+
+
+def add_normal_inplace(total: Array, rows: Array, V: Array) -> None:
+    """Add ``rows' rows V`` to ``total``, all of one precision, for a few rows that are long.
+
+    >>> total = np.ones((2, 1))
+    >>> add_normal_inplace(total, np.array([[1.0, 2.0]]), np.array([[1.0], [0.0]]))
+    >>> total
+    array([[2.],
+           [3.]])
+    """
+    images = combined_rows(rows, V)
+    if on_device(total):
+        total += rows.T @ images
+        return
+    parts = spans(len(total), max(1, part_entries(rows) // max(len(rows), 1)))
+
+    def add(i: int) -> None:
+        total[parts[i]] += rows[:, parts[i]].T @ images
+
+    in_parallel(add, len(parts))
+
+
+def add_gram_inplace(C: Array, rows: Array, factor: float = 1.0) -> None:
+    """Replace the upper triangle of ``C`` by ``factor`` times itself plus ``rows' rows``.
+
+    Parameters
+    ----------
+    C : float64 array of shape (d, d) in Fortran order
+    rows : float64 array of shape (n, d)
+    factor : float
+
+    Examples
+    --------
+    >>> C = np.zeros((2, 2), order="F")
+    >>> add_gram_inplace(C, np.array([[1.0, 2.0], [0.0, 1.0]]))
+    >>> np.triu(C)
+    array([[1., 2.],
+           [0., 5.]])
+    """
+    if not (C.flags.f_contiguous and C.dtype == rows.dtype == np.float64):
+        raise ValueError("expected float64, and Fortran order of the square")
+    rows = np.ascontiguousarray(rows)
+    if factor != 1.0:
+        C *= factor
+    if rows.shape[1] <= FEW_COLUMNS:
+        _add_gram_by_rows(C, rows)
+    else:
+        _add_gram_by_columns(C, rows)
+
+
+def _add_gram_by_rows(C: Array, rows: Array) -> None:
+    """Add the products of some of the rows each: of few columns they are small."""
+    d = len(C)
+    groups = _groups(*rows.shape)
+    if len(groups) == 1:
+        add_inner_inplace(C, rows, rows)
+        return
+
+    parts = scratch((len(groups), d, d), np.float64).transpose(0, 2, 1)
+
+    def write(i: int) -> None:
+        part = rows[groups[i]]
+        # The lower triangle as well, which is added and saved with the other.
+        parts[i].fill(0.0)
+        add_inner_inplace(parts[i], part, part)
+
+    in_parallel(write, len(groups))
+    columns = spans(d, max(1, PART_ENTRIES[0] // (d * len(parts))))
+
+    def add(i: int) -> None:
+        for part in parts:
+            C[:, columns[i]] += part[:, columns[i]]
+
+    in_parallel(add, len(columns))
+
+
+def _groups(n_rows: int, n_features: int) -> list[slice]:
+    """Return the rows of each part of a product of few columns."""
+    n_groups = max(1, min(PARTS, n_rows // GROUP_ROWS, GROUP_BYTES // (8 * n_features**2)))
+    return spans(n_rows, -(-n_rows // n_groups))
+
+
+def gram_depth(depth: int, n_rows: int, n_features: int) -> int:
+    """Return how many sums a term of `add_gram_inplace` is part of at most.
+
+    ``depth`` is that of what the square held before.
+
+    >>> gram_depth(0, 100, 10), gram_depth(0, 16384, 10), gram_depth(0, 16384, 1000)
+    (100, 1040, 16384)
+    """
+    if n_features > FEW_COLUMNS:
+        # In whatever order BLAS adds, it may do so once for each row.
+        return depth + n_rows
+    groups = _groups(n_rows, n_features)
+    if len(groups) == 1:
+        return depth + n_rows
+    return max(depth, int(groups[0].stop)) + len(groups)
+
+
+def _add_gram_by_columns(C: Array, rows: Array) -> None:
+    """Add tiles of the product, each from all rows."""
+    n_strips = MANY_STRIPS if len(C) > MANY_COLUMNS else STRIPS
+    strips = spans(len(C), -(-len(C) // n_strips))
+    # Those beside the diagonal take twice as long, and come first.
+    tiles = [(i, j) for i in range(len(strips)) for j in range(i + 1, len(strips))]
+    tiles += [(i, i) for i in range(len(strips))]
+
+    def add(k: int) -> None:
+        i, j = tiles[k]
+        for group in spans(len(rows), TILE_ROWS):
+            left = rows[group, strips[i]]
+            right = left if i == j else rows[group, strips[j]]
+            add_inner_inplace(C[strips[i], strips[j]], left, right)
+
+    in_parallel(add, len(tiles))
+
+
+def squared_norm(rows: Array) -> float:
+    """Return the sum of squared entries in float64, to a relative error of `NORM_ERROR`.
+
+    Segments are summed on their own and then in pairs, so the error does not grow with the rows.
+
+    >>> squared_norm(np.array([[3.0, 4.0]]))
+    25.0
+    """
+    if on_device(rows):
+        return float(squared_norms(rows).sum())
+    flat = rows.reshape(-1) if rows.flags.c_contiguous else np.ascontiguousarray(rows).ravel()
+    whole = len(flat) // SEGMENT * SEGMENT
+    segments, rest = flat[:whole].reshape(-1, SEGMENT), flat[whole:].astype(np.float64)
+    parts = spans(len(segments), max(1, PART_ENTRIES[1] // SEGMENT))
+
+    norms = np.empty(len(segments))
+    loop = kernels().row_norms_inplace
+    in_parallel(lambda i: loop(norms[parts[i]], segments[parts[i]]), len(parts))
+    return float(norms.sum() + rest @ rest)
+
+
+def norm_error(rows: Array) -> float:
+    """Return the relative error of `squared_norm`."""
+    single = on_device(rows) and precision(rows) == np.float32
+    return DEVICE_NORM_ERROR if single else NORM_ERROR
+
+
+def row_norms(rows: Array) -> Array:
+    """Return the squared norm of every row in float64.
+
+    >>> row_norms(np.array([[3.0, 4.0]]))
+    array([25.])
+    """
+    parts = spans(len(rows), max(1, PART_ENTRIES[0] // rows.shape[1]))
+    out = np.empty(len(rows))
+
+    loop = kernels().row_norms_inplace
+    single = rows.dtype in (np.float32, np.float64)
+
+    def write(i: int) -> None:
+        part = rows[parts[i]] if single else rows[parts[i]].astype(np.float64)
+        loop(out[parts[i]], np.ascontiguousarray(part))
+
+    # Numbers that overflow are found in the norms.
+    with np.errstate(over="ignore", invalid="ignore"):
+        in_parallel(write, len(parts))
+    return out
+
+
+def _cast(rows: Array, dtype: Any) -> Array:
+    """Return rows in a precision, in room of this thread if it is another one than theirs."""
+    if rows.dtype == dtype:
+        return rows
+    room = scratch(rows.shape, dtype)
+    np.copyto(room, rows)
+    return room
+
+
+def _sum(parts: Sequence[Array], empty: Any = None) -> Any:
+    """Return the sum of parts in their order, which may be the first one changed."""
+    if not parts:
+        return empty
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total

@@ -1,0 +1,129 @@
+"""Archives of saved states, and what changed between two of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace as replaced
+from typing import Any
+
+import typer
+
+from sksketch.cli.options import check_place
+from sksketch.cli.printing import echo
+from sksketch.cli.saving import STDOUT, Saved, blaming, read, write
+from sksketch.cli.show import print_model
+from sksketch.sketches.windows.times import as_moment, shown
+from sksketch.time import Archive, Comparison
+from sksketch.time import compare as compare_states
+
+
+def moment(text: str | None) -> Any:
+    """Return a time as the user has typed it: a number or a date.
+
+    >>> moment("3.5"), moment("2026-03-01"), moment(None)
+    (3.5, '2026-03-01', None)
+    """
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def add_file(archive: str, file: str, start: str, end: str, *, replace: bool) -> None:
+    """Add a saved state to an archive."""
+    with blaming(file):
+        saved = read(file)
+    if saved.encoder is not None:
+        raise typer.BadParameter(
+            f"{file} encodes its table in units of its own rows, which do not merge; learn from "
+            "columns of numbers"
+        )
+    kept = Archive(archive)
+    kept.add(saved.model, moment(start), moment(end), replace=replace)
+    n_periods = len(kept)
+    echo(f"{archive} has {n_periods:,} period{'s' if n_periods > 1 else ''}", err=True)
+
+
+def query_range(
+    archive: str, output: str, start: str | None, end: str | None, *, as_json: bool
+) -> None:
+    """Save what the periods of a range are merged to."""
+    check_place(output)
+    with blaming(archive):
+        model = Archive(archive).query(moment(start), moment(end))
+        names = getattr(model, "feature_names_in_", None)
+        saved = Saved(model, None if names is None else list(names))
+        write(saved, output)
+        if output != STDOUT:
+            print_model(saved, output, as_json)
+
+
+def list_all(archive: str, *, as_json: bool) -> None:
+    """Print the periods of an archive."""
+    periods = [tuple(_shown(moment) for moment in period) for period in Archive(archive).periods()]
+    if as_json:
+        echo(json.dumps([{"from": start, "to": end} for start, end in periods]))
+        return
+    for start, end in periods:
+        echo(f"{start} to {end}")
+    if not periods:
+        echo("no periods", err=True)
+
+
+def _shown(moment: Any) -> str:
+    return shown(*as_moment(moment))
+
+
+def compare_files(
+    before: str, after: str, confidence: float | None, kurtosis: float, *, as_json: bool
+) -> None:
+    """Print what changed between two saved states."""
+    with blaming(f"{before} or {after}"):
+        one, other = read(before), read(after)
+        if None not in (one.names, other.names) and one.names != other.names:
+            raise typer.BadParameter(f"{before} and {after} are of other columns")
+        found = compare_states(one.model, other.model, confidence=confidence, kurtosis=kurtosis)
+        found = _named(found, one.names or other.names)
+        for line in [json.dumps(as_plain(found))] if as_json else str(found).splitlines():
+            echo(line)
+
+
+def _named(found: Comparison, names: list[str] | None) -> Comparison:
+    """Return the record with the names that a file has, where columns had numbers."""
+    numbers = {str(i) for i in range(len(found.columns))}
+    if names is None or {column.name for column in found.columns} != numbers:
+        return found
+    columns = [column._replace(name=names[int(column.name)]) for column in found.columns]
+    return replaced(found, columns=columns)
+
+
+def as_plain(found: Comparison) -> dict[str, Any]:
+    """Return a comparison as values of JSON."""
+    plain: dict[str, Any] = {
+        "distinguishable": found.distinguishable,
+        "confidence": found.confidence,
+        "largest_change": list(found.largest_change),
+        "n_changed": found.n_changed,
+        "error": found.error,
+        "allowance": None if found.allowance == float("inf") else found.allowance,
+        "changes": found.changes.tolist(),
+        "angles": found.angles.tolist(),
+        "rows": list(found.n_rows),
+        "columns": [_plain_column(column._asdict()) for column in found.columns],
+    }
+    if found.mean_shift is not None:
+        plain["means_moved"] = int(found.mean_shift.certain.sum())
+    if found.coefficients is not None:
+        plain["coefficients_changed"] = int(found.coefficients.certain.sum())
+    return plain
+
+
+def _plain_column(column: dict[str, Any]) -> dict[str, Any]:
+    """Return a column without what JSON has no number for."""
+
+    def finite(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return [finite(part) for part in value]
+        return None if isinstance(value, float) and not abs(value) < float("inf") else value
+
+    return {name: finite(value) for name, value in column.items()}

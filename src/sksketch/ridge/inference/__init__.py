@@ -1,0 +1,1 @@
+"""Standard errors, tests and intervals of ridge regression and least squares."""

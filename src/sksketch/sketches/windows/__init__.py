@@ -1,0 +1,1 @@
+"""The last rows of a stream, remembered by states that are dropped as they leave."""
