@@ -5,8 +5,9 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from sksketch.arrays import products
 from sksketch.sketches import buffer
-from sksketch.sketches.directions import exact_covariance
+from sksketch.sketches.directions import gram_sums
 from sksketch.sketches.windows import templates
 
 _COMMON = {
@@ -25,6 +26,7 @@ def short_tiles():
     """Center rows in short tiles, and let few wait in windows, so that a few rows fill several."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buffer, "TILE_ROWS", (256, 256))
-        patch.setattr(exact_covariance, "MOST_ROWS", 512)
+        patch.setattr(gram_sums, "MOST_ROWS", 512)
+        patch.setattr(products, "GROUP_ROWS", (512, 512))
         patch.setattr(templates, "FEWEST_BYTES", 0)
         yield

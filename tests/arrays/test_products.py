@@ -14,7 +14,7 @@ def parts(request, monkeypatch):
     if request.param:
         monkeypatch.setattr(products, "PART_ENTRIES", (64, 512))
         monkeypatch.setattr(products, "PART_COLUMNS", 7)
-        monkeypatch.setattr(products, "GROUP_ROWS", 16)
+        monkeypatch.setattr(products, "GROUP_ROWS", (16, 16))
         monkeypatch.setattr(products, "TILE_ROWS", 16)
 
 
@@ -106,10 +106,26 @@ def test_the_square_of_columns(few, shape, factor, parts, monkeypatch):
 
 
 def test_the_depth_of_a_square_counts_every_sum():
-    assert products.gram_depth(7, 100, 10) == 107
-    assert products.gram_depth(0, 16384, 10) == 1024 + 16
-    assert products.gram_depth(5000, 16384, 10) == 5000 + 16
+    assert products.gram_depth(7, 100, 10) == 101
+    assert products.gram_depth(0, 16384, 10) == 4096 + 4
+    assert products.gram_depth(5000, 16384, 10) == 5000 + 4
     assert products.gram_depth(0, 16384, 641) == 16384
+
+
+@pytest.mark.parametrize("n_features", [642, 800, 1000])
+def test_a_square_of_many_columns_is_that_of_its_strips(n_features, monkeypatch):
+    X = rows_of((1300, n_features), np.float64)
+
+    def compute():
+        C = np.ones((n_features, n_features), order="F")
+        products.add_gram_inplace(C, X)
+        return np.triu(C)
+
+    found = on_threads(monkeypatch, compute)
+    np.testing.assert_allclose(found, np.triu(1.0 + X.T @ X), rtol=1e-12)
+    # Without a trial of this BLAS, strips are taken everywhere.
+    monkeypatch.setattr(products, "strips_are_alike", lambda *shape: False)
+    np.testing.assert_array_equal(on_threads(monkeypatch, compute), found)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -16,7 +16,7 @@ from robustness import everyone
 from sksketch.arrays import products, sparse
 from sksketch.arrays.parallel import THREAD_NAME, VARIABLE, in_parallel, n_threads
 from sksketch.sketches import buffer
-from sksketch.sketches.directions import exact_covariance
+from sksketch.sketches.directions import gram_sums
 
 RNG = np.random.default_rng(0)
 X = (RNG.standard_normal((1500, 30)) / np.arange(1, 31)) @ RNG.standard_normal((30, 90)) + 3.0
@@ -54,11 +54,11 @@ def small_parts(monkeypatch):
     """Cut what is small as well."""
     monkeypatch.setattr(products, "PART_ENTRIES", (1 << 8, 1 << 11))
     monkeypatch.setattr(products, "PART_COLUMNS", 16)
-    monkeypatch.setattr(products, "GROUP_ROWS", 32)
+    monkeypatch.setattr(products, "GROUP_ROWS", (32, 32))
     monkeypatch.setattr(sparse, "PANEL_ROWS", 128)
     monkeypatch.setattr(sparse, "PART_ROWS", 16)
     monkeypatch.setattr(buffer, "TILE_ROWS", (32, 32))
-    monkeypatch.setattr(exact_covariance, "MOST_ROWS", 512)
+    monkeypatch.setattr(gram_sums, "MOST_ROWS", 512)
 
 
 def on_every_number(monkeypatch, compute):

@@ -7,6 +7,7 @@ there, whole.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,17 +17,21 @@ from sksketch._typing import Array
 from sksketch.arrays.blas import add_inner_inplace
 from sksketch.arrays.kernels import kernels
 from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, on_device, precision, squared_norms
-from sksketch.arrays.parallel import in_parallel, scratch, spans
+from sksketch.arrays.parallel import helped, in_parallel, scratch, spans
 from sksketch.arrays.rounding import gamma
 
 # Entries of the rows that one part reads: this many parts, if those are large enough.
 PARTS, PART_ENTRIES = 16, (1 << 17, 1 << 19)
-# Columns of a part where the product has all of them.
-PART_COLUMNS = 256
-# Squares of few columns are summed up in parts, with the fewest rows of a part and the most memory
-# of all; others are cut into strips of columns, whose products read some rows at a time.
-FEW_COLUMNS, GROUP_ROWS, GROUP_BYTES = 640, 512, 32 << 20
-MANY_COLUMNS, STRIPS, MANY_STRIPS, TILE_ROWS = 2048, 5, 6, 1024
+# Columns of a part where the product has all of them, and rows that are enough for BLAS to be fast.
+PART_COLUMNS, FAST_ROWS = 256, 256
+# Up to how many rows of a W are few for ``W rows' rows``.
+FEW_DIRECTIONS = 20
+# Squares of few columns are the sum of those of groups of rows, which fit a cache: the fewest and
+# the most rows of one, its bytes, and those of the squares that wait to be added up.
+FEW_COLUMNS, GROUP_ROWS, GROUP_BYTES, SQUARES_BYTES = 640, (1024, 4096), 1 << 20, 32 << 20
+# Squares of many columns are cut into strips of columns, whose products read some rows at a time.
+# Up to ALIKE_COLUMNS it costs little to find out if BLAS gives the same bits for strips and whole.
+ALIKE_COLUMNS, MANY_COLUMNS, STRIPS, MANY_STRIPS, STRIP, TILE_ROWS = 2000, 2048, 5, 6, 32, 1024
 
 # Entries whose squares are summed together, and the relative error of a sum over such sums: pairs
 # of pairs add a rounding for each doubling. On a device, single precision is summed as it is.
@@ -77,7 +82,7 @@ def times_rows(rows: Array, W: Array) -> Array:
     if on_device(rows) or not rows.size:
         product: Array = rows @ W
         return product
-    parts = spans(len(rows), max(1, part_entries(rows) // rows.shape[1]))
+    parts = spans(len(rows), max(FAST_ROWS, part_entries(rows) // rows.shape[1]))
     out = np.empty((len(rows), W.shape[1]), dtype=rows.dtype)
     in_parallel(lambda i: np.matmul(rows[parts[i]], W, out=out[parts[i]]), len(parts))
     return out
@@ -135,16 +140,37 @@ def normal_rows(W: Array, rows: Array) -> Array:
         images = (cast(rows[part], dtype) for part in spans(len(rows), max(1, size)))
         total: Array = _sum([(W @ part.T) @ part for part in images], 0.0 * W)
         return total
+    rows = rows if rows.strides[1] == rows.itemsize else np.ascontiguousarray(rows)
+    return (_normal_of_few if len(W) <= FEW_DIRECTIONS else _normal_of_many)(W, rows)
+
+
+def _normal_of_few(W: Array, rows: Array) -> Array:
+    """Return ``W rows' rows`` for a W with few rows, whose images of all parts cost little.
+
+    A few rows at a time are so small a matrix that BLAS does not copy it first.
+    """
     parts = spans(len(rows), max(1, part_entries(rows) // rows.shape[1]))
 
     def part_of(i: int) -> Array:
-        image = np.zeros(W.shape, dtype)
-        part = np.ascontiguousarray(_cast(rows[parts[i]], dtype))
+        image = np.zeros(W.shape, W.dtype)
+        part = np.ascontiguousarray(_cast(rows[parts[i]], W.dtype))
         kernels().normal_rows_inplace(image, W, part)
         return image
 
     W = np.ascontiguousarray(W)
     return np.asarray(_sum(in_parallel(part_of, len(parts))))
+
+
+def _normal_of_many(W: Array, rows: Array) -> Array:
+    """Return ``W rows' rows`` from products that are large enough for BLAS to be fast."""
+    images = np.empty((len(W), len(rows)), W.dtype)
+    parts = spans(len(rows), FAST_ROWS)
+
+    def project(i: int) -> None:
+        np.matmul(W, _cast(rows[parts[i]], W.dtype).T, out=images[:, parts[i]])
+
+    in_parallel(project, len(parts))
+    return combined_rows(images, rows)
 
 
 def add_normal_inplace(total: Array, rows: Array, V: Array) -> None:
@@ -196,36 +222,48 @@ def add_gram_inplace(C: Array, rows: Array, factor: float = 1.0) -> None:
         _add_gram_by_columns(C, rows)
 
 
+def group_rows(n_features: int) -> int:
+    """Return how many rows are a group of `add_gram_inplace`, for few columns.
+
+    >>> group_rows(10), group_rows(100), group_rows(640)
+    (4096, 1024, 1024)
+    """
+    fewest, most = GROUP_ROWS
+    fitting = max(1, GROUP_BYTES // (8 * n_features))
+    return max(fewest, min(most, 1 << (fitting.bit_length() - 1)))
+
+
 def _add_gram_by_rows(C: Array, rows: Array) -> None:
-    """Add the products of some of the rows each: of few columns they are small."""
+    """Add the products of one group of rows after the other: of few columns they are small."""
     d = len(C)
-    groups = _groups(*rows.shape)
-    if len(groups) == 1:
-        add_inner_inplace(C, rows, rows)
+    size = group_rows(d)
+    if len(rows) <= size:
+        part = scratch((d, d), np.float64).T
+        part.fill(0.0)
+        add_inner_inplace(part, rows, rows)
+        C += part
         return
+    groups = [rows[i : i + size] for i in range(0, len(rows), size)]
+    most = max(1, SQUARES_BYTES // (8 * d * d)) if helped() else 1
+    for first in range(0, len(groups), most):
+        _add_groups(C, groups[first : first + most])
 
+
+def _add_groups(C: Array, groups: Sequence[Array]) -> None:
+    """Add the squares of some groups of rows, each computed on its own, in their order."""
+    d = len(C)
     parts = scratch((len(groups), d, d), np.float64).transpose(0, 2, 1)
-
-    def write(i: int) -> None:
-        part = rows[groups[i]]
-        # The lower triangle as well, which is added and saved with the other.
-        parts[i].fill(0.0)
-        add_inner_inplace(parts[i], part, part)
-
-    in_parallel(write, len(groups))
+    # The lower triangle as well, which is added and saved with the other.
+    parts.fill(0.0)
     columns = spans(d, max(1, PART_ENTRIES[0] // (d * len(parts))))
-
-    def add(i: int) -> None:
-        for part in parts:
-            C[:, columns[i]] += part[:, columns[i]]
-
-    in_parallel(add, len(columns))
+    in_parallel(lambda i: add_inner_inplace(parts[i], groups[i], groups[i]), len(groups))
+    in_parallel(lambda i: _add_columns(C, parts, columns[i]), len(columns))
 
 
-def _groups(n_rows: int, n_features: int) -> list[slice]:
-    """Return the rows of each part of a product of few columns."""
-    n_groups = max(1, min(PARTS, n_rows // GROUP_ROWS, GROUP_BYTES // (8 * n_features**2)))
-    return spans(n_rows, -(-n_rows // n_groups))
+def _add_columns(C: Array, parts: Array, columns: slice) -> None:
+    """Add some columns of squares, one after the other."""
+    for part in parts:
+        C[:, columns] += part[:, columns]
 
 
 def gram_depth(depth: int, n_rows: int, n_features: int) -> int:
@@ -234,33 +272,61 @@ def gram_depth(depth: int, n_rows: int, n_features: int) -> int:
     ``depth`` is that of what the square held before.
 
     >>> gram_depth(0, 100, 10), gram_depth(0, 16384, 10), gram_depth(0, 16384, 1000)
-    (100, 1040, 16384)
+    (101, 4100, 16384)
     """
     if n_features > FEW_COLUMNS:
         # In whatever order BLAS adds, it may do so once for each row.
         return depth + n_rows
-    groups = _groups(n_rows, n_features)
-    if len(groups) == 1:
-        return depth + n_rows
-    return max(depth, int(groups[0].stop)) + len(groups)
+    size = group_rows(n_features)
+    return max(depth, min(size, n_rows)) + -(-n_rows // size)
 
 
 def _add_gram_by_columns(C: Array, rows: Array) -> None:
-    """Add tiles of the product, each from all rows."""
+    """Add tiles of the product, each from all rows; or the whole, where it has the same bits."""
+    groups = [slice(i, i + TILE_ROWS) for i in range(0, len(rows), TILE_ROWS)]
+    if not helped():
+        # BLAS is faster with one large product.
+        while groups and strips_are_alike(len(C), len(rows[groups[0]])):
+            part = rows[groups.pop(0)]
+            add_inner_inplace(C, part, part)
+    _add_strips(C, [rows[group] for group in groups])
+
+
+def _add_strips(C: Array, groups: Sequence[Array]) -> None:
+    """Add the products of groups of rows, strip by strip of the columns."""
     n_strips = MANY_STRIPS if len(C) > MANY_COLUMNS else STRIPS
-    strips = spans(len(C), -(-len(C) // n_strips))
+    width = -(-len(C) // (n_strips * STRIP)) * STRIP
+    strips = [slice(i, min(i + width, len(C))) for i in range(0, len(C), width)]
     # Those beside the diagonal take twice as long, and come first.
     tiles = [(i, j) for i in range(len(strips)) for j in range(i + 1, len(strips))]
     tiles += [(i, i) for i in range(len(strips))]
 
     def add(k: int) -> None:
         i, j = tiles[k]
-        for group in spans(len(rows), TILE_ROWS):
-            left = rows[group, strips[i]]
-            right = left if i == j else rows[group, strips[j]]
+        for group in groups:
+            left = group[:, strips[i]]
+            right = left if i == j else group[:, strips[j]]
             add_inner_inplace(C[strips[i], strips[j]], left, right)
 
-    in_parallel(add, len(tiles))
+    if groups:
+        in_parallel(add, len(tiles))
+
+
+@functools.cache
+def strips_are_alike(n_features: int, n_rows: int) -> bool:
+    """Return whether this BLAS gives the same bits for strips as for the whole product.
+
+    What it adds up in which order depends on the shapes alone, so one trial tells. Other tiles may
+    meet the edge of a strip with other instructions.
+    """
+    if n_features > ALIKE_COLUMNS:
+        return False
+    rows = np.random.default_rng(0).standard_normal((n_rows, n_features))
+    whole = np.ones((n_features, n_features), order="F")
+    strips = whole.copy(order="F")
+    add_inner_inplace(whole, rows, rows)
+    _add_strips(strips, [rows])
+    return bool(np.array_equal(np.triu(whole), np.triu(strips)))
 
 
 def squared_norm(rows: Array) -> float:

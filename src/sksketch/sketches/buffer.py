@@ -72,14 +72,15 @@ class RowBuffer:
         self._scratch = np.empty((0, n_features), dtype=np.float32)
         return self
 
-    def _room(self) -> Array:
+    def _room(self, capacity: int = 0) -> Array:
         """Return the storage, made large enough if it is not."""
         n_features, dtype = self._storage.shape[1], precision(self._storage)
+        capacity = max(capacity, self.capacity)
         # A wrapper may ask for an answer with a few rows more than the capacity.
         slack = max(1, SLACK_BYTES // (n_features * dtype.itemsize))
-        if len(self._storage) < self.capacity + slack:
+        if len(self._storage) < capacity + slack:
             held = self.rows
-            shape = self.capacity + slack, n_features
+            shape = capacity + slack, n_features
             room: Any = aligned_empty
             if on_device(held):
                 room = functools.partial(empty, X=held)
@@ -177,10 +178,26 @@ class RowBuffer:
         storage[self._used : end] = like(extra, storage)
         return storage[:end]
 
-    def lend(self, n_rows: int) -> Array:
-        """Return the room of the next rows, or of as many as fit; `fill` sees what is there."""
-        end = min(self._used + n_rows, self.capacity)
-        return self._room()[self._used : end]
+    def lend(self, n_rows: int, capacity: int = 0) -> Array:
+        """Return the room of the next rows, or of as many as fit; `fill` sees what is there.
+
+        There may be room for more than the capacity, which is then to be used before `fill`.
+        """
+        end = min(self._used + n_rows, max(capacity, self.capacity))
+        return self._room(max(capacity, self.capacity))[self._used : end]
+
+    def settle_blocks(self, size: int) -> Iterator[Array]:
+        """Hand out all whole blocks of ``size`` rows at once, if any, which is the capacity again.
+
+        The rows behind them wait as the first ones.
+        """
+        n_whole = self._used // size * size
+        if n_whole:
+            yield self._storage[:n_whole]
+            rest = self._used - n_whole
+            self._storage[:rest] = self._storage[n_whole : self._used]
+            self._used = rest
+        self.capacity = size
 
     def resize(self, capacity: int) -> None:
         """Change the capacity of an empty buffer."""

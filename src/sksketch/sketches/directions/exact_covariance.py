@@ -9,29 +9,39 @@ import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array, Matrix
-from sksketch.arrays.linalg import aligned_empty
 from sksketch.arrays.namespace import (
-    cast,
-    copied,
     like,
-    namespace,
     on_device,
     same_place,
     to_numpy,
 )
-from sksketch.arrays.products import add_gram_inplace, gram_depth, squared_norm
+from sksketch.arrays.parallel import helped
+from sksketch.arrays.products import (
+    FEW_COLUMNS,
+    gram_depth,
+    squared_norm,
+)
 from sksketch.arrays.rounding import dot_error, gamma
 from sksketch.arrays.rows import dense_tiles
 from sksketch.sketches.base import Answer, Sketch, megabytes
-from sksketch.sketches.buffer import RowBuffer, tile_rows
+from sksketch.sketches.buffer import RowBuffer
 from sksketch.sketches.column_errors import ColumnErrors, ExactGram
 from sksketch.sketches.directions.gram_answer import answer_of
-from sksketch.sketches.forgetting import aged, decay_factor
+from sksketch.sketches.directions.gram_sums import (
+    block_rows,
+    copy_of,
+    rows_together,
+    summed,
+    symmetric,
+    trace_of,
+    with_products,
+    zero_square,
+)
+from sksketch.sketches.forgetting import decay_factor
 from sksketch.sketches.options import check_ridge
 from sksketch.state.persistence import State
 
-# Rows that wait: enough for all cores to have a part of their product, and no fewer than ...
-BUFFER_BYTES, BUFFER_ROWS, MOST_ROWS = 16 << 20, 512, 4096
+# Rows of a device that are added up together.
 DEVICE_ROWS = 4096
 
 # Rows whose products are summed before the sum of all is touched: in whatever order BLAS adds,
@@ -105,10 +115,7 @@ class ExactCovariance(Sketch):
 
     def _begin(self, n_features: int, dtype: np.dtype[Any]) -> None:
         super()._begin(n_features, dtype)
-        # Whole tiles of a wrapper, which centers them on their way here.
-        rows = min(BUFFER_BYTES // (n_features * dtype.itemsize), MOST_ROWS)
-        tile = tile_rows(n_features * dtype.itemsize)
-        self._buffer.enlarge(max(rows // tile * tile, BUFFER_ROWS // tile * tile, tile))
+        self._buffer.enlarge(block_rows(n_features))
         self._buffer.allocate(n_features, dtype)
 
     def _take(self, rows: Matrix) -> None:
@@ -116,17 +123,48 @@ class ExactCovariance(Sketch):
         # Sparse rows become dense a tile at a time: the tiles are small against A'A.
         for tile in dense_tiles(rows, rows.dtype) if sp.issparse(rows) else [rows]:
             self._buffer.settle(tile, DEVICE_ROWS)
-            for block in self._buffer.fill(tile):
-                self._add(block)
+            self._fill(tile)
+
+    def _fill(self, rows: Array) -> None:
+        """Let rows wait, and add up whole blocks.
+
+        Several blocks may wait meanwhile where other threads help with them. Which rows wait at
+        the end, and what is added up in which order, is the same.
+        """
+        size = self._block_rows()
+        # Those of earlier releases may have more rows that wait.
+        self._settle(size)
+        self._buffer.capacity = self._n_together(len(rows))
+        for block in self._buffer.fill(rows):
+            self._add(block)
+        self._settle(size)
+
+    def _settle(self, size: int) -> None:
+        """Add whole blocks of rows that wait, unless that is what the buffer does."""
+        if self._buffer.capacity != size:
+            for blocks in self._buffer.settle_blocks(size):
+                self._add(blocks)
+
+    def _block_rows(self) -> int:
+        rows = self._buffer.rows
+        return self._buffer.capacity if on_device(rows) else block_rows(rows.shape[1])
+
+    def _n_together(self, n_rows: int) -> int:
+        """Return how many rows may wait once ``n_rows`` more come, for threads that help."""
+        size, n_features = self._block_rows(), int(self._buffer.rows.shape[1])
+        few = len(self._buffer.rows) + n_rows <= size or n_features > FEW_COLUMNS
+        if few or self.decay < 1.0 or on_device(self._buffer.rows) or not helped():
+            return size
+        return rows_together(n_features, GROUP_ROWS)
 
     def _add(self, block: Array) -> None:
         """Accumulate a block, and count what that may round."""
         if on_device(block) or on_device(self._accumulated) or self.decay < 1.0:
             self._close_group()
             factor = self.decay ** len(block)
-            before = 0.0 if self._accumulated is None else factor * _trace(self._accumulated)
-            self._accumulated = _added(self._accumulated, block, self.decay)
-            whole = _trace(self._accumulated)
+            before = 0.0 if self._accumulated is None else factor * trace_of(self._accumulated)
+            self._accumulated = with_products(self._accumulated, block, self.decay)
+            whole = trace_of(self._accumulated)
             aged = gamma(8) * whole if self.decay < 1.0 else 0.0
             self._error = self._error * factor + aged
             gained = whole - before
@@ -137,27 +175,39 @@ class ExactCovariance(Sketch):
             self._error += gamma(times) * before
             self._depth = max(self._depth + times, len(block) + 2) + 8
         else:
-            self._recent = _added(self._recent, block, 1.0)
-            self._recent_rows += len(block)
-            self._recent_depth = gram_depth(self._recent_depth, *block.shape)
-            self._error += self._owed
-            if self._entry_error:
-                self._error += self._rounded(squared_norm(block))
-            if self._recent_rows >= GROUP_ROWS:
-                self._close_group()
+            # However many blocks come at once, all sums are those of one after the other.
+            size = block_rows(block.shape[1])
+            start, end = 0, len(block)
+            while start < end:
+                n_left = max(GROUP_ROWS - self._recent_rows, 1)
+                stop = min(start + -(-n_left // size) * size, end)
+                self._add_recent(block[start:stop], size)
+                start = stop
+            return
         self._owed = 0.0
+
+    def _add_recent(self, rows: Array, size: int) -> None:
+        """Add rows to the last group of blocks of ``size`` rows."""
+        self._recent = with_products(self._recent, rows, 1.0)
+        self._recent_rows += len(rows)
+        self._recent_depth = gram_depth(self._recent_depth, *rows.shape)
+        if self._entry_error:
+            for start in range(0, len(rows), size):
+                self._error += self._rounded(squared_norm(rows[start : start + size]))
+        if self._recent_rows >= GROUP_ROWS:
+            self._close_group()
 
     def _close_group(self) -> None:
         """Add the last group of blocks to the sum of all."""
         if self._recent is not None:
-            self._error += dot_error(self._recent_depth + 2, 1.0, _trace(self._recent))
+            self._error += dot_error(self._recent_depth + 2, 1.0, trace_of(self._recent))
             self._depth = max(self._depth, self._recent_depth + 2) + 1
-            self._accumulated, error = _summed(self._accumulated, self._recent)
+            self._accumulated, error = summed(self._accumulated, self._recent)
             self._error += error
         self._recent, self._recent_rows, self._recent_depth = None, 0, 0
 
     def _lend(self, n_rows: int) -> Array | None:
-        return self._buffer.lend(n_rows)
+        return self._buffer.lend(n_rows, self._n_together(n_rows))
 
     def fresh(self) -> Self:
         """Return an empty sketch with the same options.
@@ -178,7 +228,7 @@ class ExactCovariance(Sketch):
             A'A in float64.
         """
         self._require_rows()
-        return to_numpy(_symmetric(self._upper()))
+        return to_numpy(symmetric(self._upper()))
 
     def _upper(self, extra: Array | None = None) -> Array:
         """A'A with the waiting rows and ``extra``; only the upper triangle is meant."""
@@ -187,14 +237,14 @@ class ExactCovariance(Sketch):
     def _upper_and_error(self, extra: Array | None, allowance: float = 0.0) -> tuple[Array, float]:
         """Return that and a bound on its error."""
         twin = type(self)(decay=self.decay)
-        twin._accumulated, twin._error = _copy(self._accumulated), self._error
-        twin._recent, twin._recent_rows = _copy(self._recent), self._recent_rows
+        twin._accumulated, twin._error = copy_of(self._accumulated), self._error
+        twin._recent, twin._recent_rows = copy_of(self._recent), self._recent_rows
         twin._recent_depth = self._recent_depth
         twin._owed = self._owed + allowance
         twin._entry_error = self._entry_error
         waiting = self._buffer.with_extra(extra)
         if twin._accumulated is None and twin._recent is None and not len(waiting):
-            return _zeros(waiting.shape[1]), twin._owed
+            return zero_square(waiting.shape[1]), twin._owed
         if len(waiting):
             twin._add(waiting)
         twin._close_group()
@@ -204,13 +254,13 @@ class ExactCovariance(Sketch):
     @property
     def _deepest(self) -> float:
         """The depth once the waiting rows are added as well."""
-        return max(self._depth, self._recent_depth + len(self._buffer.rows) + 2) + 10
+        return max(self._depth, gram_depth(self._recent_depth, *self._buffer.rows.shape) + 2) + 10
 
     def _exact_gram(self, extra: Array | None = None) -> ExactGram | None:
         depth = self._deepest + (0 if extra is None else len(extra))
         if not math.isfinite(depth):
             return None
-        C = to_numpy(_symmetric(self._upper(extra)))
+        C = to_numpy(symmetric(self._upper(extra)))
         # An entry is off by ``depth`` roundings of the product of two columns' lengths, and by
         # what weights have done to the rows, twice where those came through a merge.
         relative = gamma(depth) + 2.0 * self._entry_error * (1.0 + 1e-9)
@@ -229,7 +279,7 @@ class ExactCovariance(Sketch):
         C, error = self._upper_and_error(extra, allowance)
         n_rows_seen = self.n_rows_seen + (0 if extra is None else len(extra))
         mass_error = self._mass_error
-        return answer_of(_symmetric(C), error, self.initial_ridge, n_rows_seen, mass_error)
+        return answer_of(symmetric(C), error, self.initial_ridge, n_rows_seen, mass_error)
 
     def _refusal(self, other: Self) -> str | None:
         return self._differing(other, "decay", "initial_ridge")
@@ -240,8 +290,8 @@ class ExactCovariance(Sketch):
         theirs, their_error = other._upper_and_error(None)
         if not same_place(mine, theirs):
             there = mine if on_device(mine) else theirs
-            mine, theirs = (like(_symmetric(part), there) for part in (mine, theirs))
-        self._accumulated, rounding = _summed(mine, theirs)
+            mine, theirs = (like(symmetric(part), there) for part in (mine, theirs))
+        self._accumulated, rounding = summed(mine, theirs)
         self._error = error + their_error + rounding
         self._mass_error += other._mass_error
         self._depth = max(self._deepest, other._deepest) + 1
@@ -321,54 +371,8 @@ class ExactCovariance(Sketch):
             sketch._depth = meta.get("depth", math.inf)
             sketch._entry_error = meta.get("entry_error", 0.0)
             # Earlier releases added every block to the sum of all and did not count.
-            total = 0.0 if sketch._accumulated is None else _trace(sketch._accumulated)
+            total = 0.0 if sketch._accumulated is None else trace_of(sketch._accumulated)
             sketch._error = meta.get("error", gamma(meta["n_rows_seen"] + 2) * total)
         sketch.n_rows_seen = meta["n_rows_seen"]
         sketch.total_weight = meta["total_weight"]
         return sketch
-
-
-def _trace(C: Array) -> float:
-    return float(namespace(C).linalg.trace(C))
-
-
-def _copy(C: Array | None) -> Array | None:
-    if C is None or on_device(C):
-        return None if C is None else copied(C)
-    return C.copy(order="F")
-
-
-def _summed(total: Array | None, part: Array) -> tuple[Array, float]:
-    """Return the sum, which may be the first one changed, and a bound on its rounding."""
-    if total is None:
-        return part, 0.0
-    total += part
-    return total, gamma(1) * _trace(total)
-
-
-def _symmetric(upper: Array) -> Array:
-    if on_device(upper):
-        return upper
-    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
-
-
-def _zeros(n_features: int) -> Array:
-    # Fortran order is what BLAS updates without a copy.
-    C = aligned_empty((n_features, n_features), np.dtype(np.float64)).T
-    C[...] = 0.0
-    return C
-
-
-def _added(C: Array | None, rows: Array, decay: float) -> Array:
-    """Return ``C``, changed in place, with ``rows' rows`` in its upper triangle, in float64.
-
-    On a device, where there is no such product, in both triangles.
-    """
-    X = aged(cast(rows, np.float64), decay)
-    if on_device(X) or on_device(C):
-        X = X if C is None or not on_device(C) else like(X, C)
-        product: Array = X.T @ X
-        return product if C is None else like(_symmetric(C), X) * decay ** len(rows) + product
-    C = _zeros(X.shape[1]) if C is None else C
-    add_gram_inplace(C, X, decay ** len(rows))
-    return C

@@ -304,7 +304,7 @@ class FrequentDirections(ShrinkSketch):
         return found and replace(found, ridge=self.initial_ridge)
 
     def _lend(self, n_rows: int) -> Array | None:
-        return (self._exact or self)._buffer.lend(n_rows)
+        return self._buffer.lend(n_rows) if self._exact is None else self._exact._lend(n_rows)
 
     def _sparse_limits(self) -> tuple[int, int] | None:
         if self._exact is not None:
