@@ -249,6 +249,10 @@ class Units(ABC):
     def check(self, intake: Intake, sketch: Sketch) -> None:
         """Refuse to go on if the rows so far were measured otherwise."""
 
+    @abstractmethod
+    def check_alike(self, sketch: Sketch, other: Units, other_sketch: Sketch) -> None:
+        """Refuse to merge what was measured otherwise."""
+
     # Where a sketch tells units itself, and answers are in them
 
     def beside(

@@ -10,7 +10,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class SketchEstimator(Estimator):
     _sketch: Sketch
     # What rows are divided by on their way in, and those that wait for it.
     _intake = Intake()
+    # Names of what the first rows tell beside their columns, as plain numbers.
+    _facts: ClassVar[tuple[str, ...]] = ()
     # Number of this part and of all parts, while parts of a table are learned apart.
     _shard: tuple[int, int] | None = None
     # Of the rows that are being learned.
@@ -294,8 +296,8 @@ class SketchEstimator(Estimator):
             self._sketch = other._sketch.fresh()
             self._take_columns(other.n_features_in_, getattr(other, "feature_names_in_", None))
             self._intake = other._intake.units_alone()
-        if self._units().are_for(other._sketch) != other._units().are_for(other._sketch):
-            raise NotMergeableError("only one of the two has columns in units; fit both alike")
+            self.__dict__.update({name: getattr(other, name) for name in self._facts})
+        self._units().check_alike(self._sketch, other._units(), other._sketch)
         if self._units().are_for(self._sketch):
             self._absorb_in_units(other)
             return
@@ -383,9 +385,11 @@ class SketchEstimator(Estimator):
         return params
 
     def _learned(self, state: State) -> State:
-        state = state.with_inner("sketch", self._sketch.state())
+        facts = {name.strip("_"): getattr(self, name) for name in self._facts}
+        state = state.with_inner("sketch", self._sketch.state()).with_more(facts, {})
         return self._intake.stored(state, self._units())
 
     def _recall(self, state: State) -> None:
         self._sketch = load_sketch(state.inner("sketch"))
+        self.__dict__.update({name: state.meta[name.strip("_")] for name in self._facts})
         self._intake = Intake.of_state(state, self._units(), self.n_features_in_)

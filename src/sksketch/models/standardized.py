@@ -15,6 +15,7 @@ from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.namespace import precision
 from sksketch.arrays.rounding import gamma
 from sksketch.arrays.rows import as_rows, as_weights
+from sksketch.exceptions import NotMergeableError
 from sksketch.models.intake import FirstRows, Intake, Units
 from sksketch.sketches import Centered, ExactCovariance, Regression, Sketch, SlidingWindow
 from sksketch.sketches.column_moments import scale_of
@@ -101,6 +102,11 @@ class Deviations(Units):
         missing = not (intake.divides or intake.measuring or known)
         if self.wanted and missing and sketch.n_rows_seen:
             raise ValueError(FIT_AGAIN.format("as they are", True))
+
+    def check_alike(self, sketch: Sketch, other: Units, other_sketch: Sketch) -> None:
+        """Refuse to merge columns in units with others."""
+        if self.are_for(other_sketch) != other.are_for(other_sketch):
+            raise NotMergeableError("only one of the two has columns in units; fit both alike")
 
     def beside(
         self, intake: Intake, sketch: Sketch, rows: Rows, sample_weight: RowsLike | None

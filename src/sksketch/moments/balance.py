@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
+from sksketch.exceptions import NotMergeableError
 from sksketch.models.intake import FirstRows, Intake, Units
 from sksketch.models.standardized import keeps_gram
 from sksketch.sketches import Sketch
 from sksketch.sketches.column_moments import ColumnMoments
+from sksketch.sketches.merging import refuse_mismatch
 from sksketch.state.persistence import State
 
 # Rows whose sizes balance the two views, unless all are known.
@@ -28,11 +30,12 @@ class Balance(Units):
 
     Parameters
     ----------
-    n_features : int
-        Columns of the first view.
+    n_features, n_features_y : int
+        Columns of the two views.
     """
 
     n_features: int
+    n_features_y: int
 
     def are_for(self, sketch: Sketch) -> bool:
         """Return whether a sketch takes rows divided by units."""
@@ -40,6 +43,16 @@ class Balance(Units):
 
     def check(self, intake: Intake, sketch: Sketch) -> None:
         """Take more rows, whatever those before were."""
+
+    def check_alike(self, sketch: Sketch, other: Units, other_sketch: Sketch) -> None:
+        """Refuse to merge what has another second view, also where rows still wait."""
+        assert isinstance(other, Balance)
+        if self.n_features_y != other.n_features_y:
+            raise NotMergeableError(
+                f"cannot merge second views of {self.n_features_y} and {other.n_features_y} "
+                "columns; fit both for the same"
+            )
+        refuse_mismatch(sketch, other_sketch)
 
     def n_first(self, n_features: int) -> int:
         """Return how many rows units are taken from."""
@@ -52,16 +65,16 @@ class Balance(Units):
         scales = np.where(columns.squares > 0.0, columns.scale(), 0.0)
         x, y = (float(np.linalg.norm(part)) for part in np.split(scales, [self.n_features]))
         balance = 2.0 ** round(math.log2(x / y)) if x > 0.0 and y > 0.0 else 1.0
-        return self._scale(balance, len(scales))
+        return self._scale(balance)
 
-    def _scale(self, balance: float, n_features: int) -> Array:
-        return np.where(np.arange(n_features) < self.n_features, 1.0, 1.0 / balance)
+    def _scale(self, balance: float) -> Array:
+        return np.repeat([1.0, 1.0 / balance], [self.n_features, self.n_features_y])
 
     @staticmethod
     def of_second(scale: Array | None) -> float:
         """Return the factor of the second view.
 
-        >>> Balance.of_second(Balance(1)._scale(4.0, 3))
+        >>> Balance.of_second(Balance(1, 2)._scale(4.0))
         4.0
         """
         return 1.0 if scale is None else 1.0 / float(scale[-1])
@@ -87,4 +100,4 @@ class Balance(Units):
         meta: Any = state.meta
         if "balance" not in meta:
             return None, 0
-        return self._scale(float(meta["balance"]), n_features + int(meta["n_features_y"])), 0
+        return self._scale(float(meta["balance"])), 0
