@@ -392,4 +392,5 @@ class SketchEstimator(Estimator):
     def _recall(self, state: State) -> None:
         self._sketch = load_sketch(state.inner("sketch"))
         self.__dict__.update({name: state.meta[name.strip("_")] for name in self._facts})
-        self._intake = Intake.of_state(state, self._units(), self.n_features_in_)
+        n_columns = self._sketch.n_features or self.n_features_in_
+        self._intake = Intake.of_state(state, self._units(), n_columns)

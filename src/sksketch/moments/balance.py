@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.exceptions import NotMergeableError
+from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.models.intake import FirstRows, Intake, Units
 from sksketch.models.standardized import keeps_gram
 from sksketch.sketches import Sketch
@@ -100,4 +100,9 @@ class Balance(Units):
         meta: Any = state.meta
         if "balance" not in meta:
             return None, 0
+        if self.n_features + self.n_features_y != n_features:
+            raise StateFormatError(
+                f"the views have {self.n_features:,} and {self.n_features_y:,} columns, and the "
+                f"sketch {n_features:,}; save it again"
+            )
         return self._scale(float(meta["balance"])), 0
