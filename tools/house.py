@@ -29,7 +29,7 @@ THEMES = ("decomposition", "ridge", "online", "kernel_methods", "reduction", "mo
 # Kernel components are components of features.
 ALLOWED = {("kernel_methods", "decomposition")}
 MOST_FILES, LONGEST_FILE, LONGEST_BODY, MOST_ARGUMENTS = 15, 400, 60, 10
-MOST_BASES, MOST_ANY, MOST_NAMESAKES = 8, 300, 2
+MOST_BASES, MOST_ANY, MOST_NAMESAKES = 6, 300, 2
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

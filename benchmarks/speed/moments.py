@@ -30,6 +30,7 @@ from sksketch import (
     fit_stream,
     open_rows,
 )
+from sksketch.moments.two_views import views_of
 
 BLOCK_ROWS = 2_000
 
@@ -83,7 +84,7 @@ def cross_products(n_rows: int, sizes: list[int]) -> list[dict[str, Any]]:
         model = StreamingPLS(4, scale=False, sketch="rfd", sketch_size=size)
         for first in range(0, n_rows, BLOCK_ROWS):
             model.partial_fit(X[first : first + BLOCK_ROWS], Y[first : first + BLOCK_ROWS])
-        views = model._views()
+        views = views_of(model)
         mine = (views.x.rows * views.x.units).T @ (views.y.rows * views.y.units)
         units = float(views.x.units.max() * views.y.units.max())
         seconds = time.perf_counter() - start

@@ -12,6 +12,7 @@ from _support.checks import check
 from _support.extended import LD
 from _support.oracle import Rows
 from _support.sketch_themes import Result, precision, shape, size_of
+from sksketch.moments.two_views import views_of
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -59,7 +60,7 @@ def two_views(rng):
     pls = sksketch.StreamingPLS(k, scale=False, sketch=sketch)
     pls, way = _learned(rng, pls, rows, p, weights)
     failure = 1.0 - pls.certificate_.confidence
-    degrees = pls._views().degrees
+    degrees = views_of(pls).degrees
     cross = (C[:p, p:] / LD(degrees)).astype(np.float64)
     true = np.linalg.svd(cross, compute_uv=False)[:k]
     # The oracle's own decomposition is one of floats.

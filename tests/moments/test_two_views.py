@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from sklearn.cross_decomposition import CCA, PLSSVD, PLSCanonical, PLSRegression
 
 from sksketch import StreamingCCA, StreamingPLS, fit_dask, fit_stream, load
-from sksketch.exceptions import NotMergeableError
+from sksketch.exceptions import NotMergeableError, StateFormatError
+from sksketch.moments.two_views import views_of
 
 EXACT = {"max_iter": 100_000, "tol": 1e-30}
 PLS = {"svd": PLSSVD, "regression": PLSRegression, "canonical": PLSCanonical}
@@ -120,7 +121,7 @@ def test_intervals_hold_for_a_sketch(rng, sizes, sketch_size):
     # Half of what co-occurring directions promise: |X| |Y| / (l + 1), a power of two aside.
     promised = 1.25 * np.linalg.norm(Xc) * np.linalg.norm(Yc) / (sketch_size + 1)
     assert ((high - low) / 2 <= promised / (len(X) - 1)).all()
-    mine = pls._views()
+    mine = views_of(pls)
     of_units = np.outer(mine.x.units, mine.y.units)
     cross = mine.x.rows.T @ mine.y.rows - Xc.T @ Yc / of_units
     assert np.linalg.norm(cross, 2) <= mine.cross_error + 1e-12 * np.linalg.norm(
@@ -175,6 +176,12 @@ def test_save_merge_resume_and_runners(rng, kind, options, tmp_path):
 def load_of(model, folder):
     model.save(folder / "m.sks")
     return load(folder / "m.sks")
+
+
+def test_a_file_whose_views_are_not_those_of_its_sketch_is_refused(tables):
+    state = StreamingCCA(2, sketch="rfd", sketch_size=3).fit(*tables).state()
+    with pytest.raises(StateFormatError, match="columns, and the sketch"):
+        StreamingCCA.from_state(state.with_more({"n_features_y": 1 << 40}, {}))
 
 
 def test_dask_and_sparse(tables):

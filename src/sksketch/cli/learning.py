@@ -20,7 +20,6 @@ from sksketch.cli.show import print_model, say
 from sksketch.cli.tables.timed import open_timed
 from sksketch.decomposition import StreamingPCA
 from sksketch.models.base import Estimator
-from sksketch.models.standardized import StandardizingEstimator
 from sksketch.sketches import Centered, Regression, Sketch
 from sksketch.streams import RowSource
 from sksketch.streams.files import STDIN
@@ -123,7 +122,7 @@ def n_components(text: str | None) -> int | float | None:
 def readable(saved: Estimator | Sketch, purpose: str) -> Any:
     """Return the sketch in a saved file, if it is one that the command can read."""
     sketch = saved if isinstance(saved, Sketch) else getattr(saved, "sketch_", None)
-    if isinstance(saved, StandardizingEstimator) and not saved.is_of_plain_rows:
+    if not getattr(saved, "is_of_plain_rows", True):
         raise typer.BadParameter(
             f"the rows of the saved {saved.kind} were standardized before they were sketched; give "
             "the rows themselves"

@@ -16,7 +16,7 @@ from sksketch.arrays.rows import dense_tiles, times
 from sksketch.arrays.sparse import in_units
 from sksketch.decomposition.scores import scores_of, sparse_scores_and_rest
 from sksketch.decomposition.spectrum import Spectrum, is_fraction, read_spectrum
-from sksketch.models import forgetting
+from sksketch.models import forgetting, standardized
 from sksketch.models.checks import host_rows
 from sksketch.models.constraints import (
     FLAG,
@@ -29,7 +29,7 @@ from sksketch.models.constraints import (
 )
 from sksketch.models.runner import is_dask, lazily
 from sksketch.models.scikit_learn import preserving_precision
-from sksketch.models.standardized import StandardizingEstimator
+from sksketch.models.sketched import SketchEstimator
 from sksketch.sketches import Centered, ExactCovariance, FrequentDirections, Sketch, make_sketch
 from sksketch.sketches.planning import exact_or_sketch
 
@@ -39,7 +39,7 @@ DEFAULT_SKETCH_SIZE = 64
 GROWING = ("fd", "rfd", "cfd", "pfd", "isvd", "exact")
 
 
-class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, StandardizingEstimator):
+class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):
     """Truncated SVD in one pass, without centering, with an error bound.
 
     Parameters
@@ -145,6 +145,17 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Standardiz
         "standardize": (FLAG,),
         **forgetting.CONSTRAINTS,
     }
+
+    # Columns in units of their own
+    standardize: bool
+    _units = standardized.units_of
+    scale_ = property(standardized.scale_)
+    is_of_plain_rows = property(standardized.is_of_plain_rows)
+    n_passes = property(standardized.n_passes)
+    pilot_rows = property(standardized.pilot_rows)
+    measure_first = standardized.measure_first
+    take_pilot = standardized.take_pilot
+    end_pass = standardized.end_pass
 
     def __init__(
         self,

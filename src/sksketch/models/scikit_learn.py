@@ -91,3 +91,9 @@ def preserving_precision(tags: Tags) -> Tags:
     assert tags.transformer_tags is not None
     tags.transformer_tags.preserves_dtype = ["float64", "float32"]
     return tags
+
+
+def requiring_targets(tags: Tags) -> Tags:
+    """Return the tags of an estimator that learns from targets, or from a second view."""
+    tags.target_tags.required = True
+    return tags

@@ -5,15 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 
-from sksketch._typing import Array, RowsLike
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.models.constraints import number
+from sksketch.models.scikit_learn import preserving_precision, requiring_targets
+from sksketch.models.sketched import SketchEstimator
+from sksketch.moments.balance import Balance
 from sksketch.moments.canonical import Canonical, canonical
-from sksketch.moments.paired_estimator import PairedEstimator
+from sksketch.moments.two_views import (
+    FACTS,
+    VIEWS_CONSTRAINTS,
+    check_enough,
+    lazily_one_view,
+    side_by_side,
+    sketch_of_views,
+    transformed,
+    views_of,
+)
 from sksketch.sketches import Sketch
 
 
-class StreamingCCA(PairedEstimator):
+class StreamingCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):
     """Canonical correlation analysis of two views of the same rows, in one pass.
 
     Finds directions w and v with the largest correlation of ``X w`` and ``Y v``, and then others
@@ -99,7 +113,7 @@ class StreamingCCA(PairedEstimator):
     """
 
     kind = "streaming-cca"
-    _constraints = PairedEstimator._shared_constraints | {"ridge": (number(0.0),)}
+    _constraints = VIEWS_CONSTRAINTS | {"ridge": (number(0.0),)}
 
     def __init__(
         self,
@@ -114,10 +128,39 @@ class StreamingCCA(PairedEstimator):
         self.sketch = sketch
         self.sketch_size = sketch_size
 
+    n_components: int
+    sketch: str | Sketch
+    sketch_size: int | None
+    # The second view
+    n_features_y_: int
+    _one_column = False
+    _facts = FACTS
+
+    def _sketch_for(self, n_features: int) -> Sketch:
+        return sketch_of_views(self.sketch, self.sketch_size, self.n_components, n_features)
+
+    def _units(self) -> Balance:
+        return Balance(self.n_features_in_, self.n_features_y_)
+
+    def _checked(self, X: RowsLike, y: RowsLike | None, reset: bool) -> tuple[Any, Any]:
+        return side_by_side(self, X, y, reset=reset), None
+
+    def _check_enough(self, rows: Rows) -> None:
+        check_enough(rows)
+
+    def __sklearn_tags__(self) -> Tags:
+        return requiring_targets(preserving_precision(super().__sklearn_tags__()))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components)
+
+    # Answers
+
     def _found(self) -> Canonical:
         ridge = float(self.ridge)
         found: Canonical = self._once(
-            "canonical", lambda: canonical(self._views(ridge), int(self.n_components), ridge)
+            "canonical", lambda: canonical(views_of(self, ridge), int(self.n_components), ridge)
         )
         return found
 
@@ -144,12 +187,12 @@ class StreamingCCA(PairedEstimator):
     @property
     def x_mean_(self) -> Array:
         """Means of the columns of the first view."""
-        return self._views().x.mean
+        return views_of(self).x.mean
 
     @property
     def y_mean_(self) -> Array:
         """Means of the columns of the second view."""
-        return self._views().y.mean
+        return views_of(self).y.mean
 
     def transform(self, X: RowsLike, y: RowsLike | None = None) -> Any:
         """Return the scores of rows.
@@ -169,9 +212,9 @@ class StreamingCCA(PairedEstimator):
             Those of the second view, paired with the first column by column, if ``y`` is given.
         """
         self._require_fitted()
-        if (lazy := self._lazily("transform", X, y)) is not None:
+        if (lazy := lazily_one_view(self, "transform", X, y)) is not None:
             return lazy
-        return self._transformed(X, y, (self.x_weights_, self.y_weights_))
+        return transformed(self, X, y, (self.x_weights_, self.y_weights_))
 
     def fit_transform(self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None = None) -> Any:
         """Learn from all pairs and return the scores of both views.

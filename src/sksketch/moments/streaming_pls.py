@@ -5,17 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from sksketch._typing import Array, RowsLike
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.models.constraints import FLAG, one_of
+from sksketch.models.scikit_learn import preserving_precision, requiring_targets
+from sksketch.models.sketched import SketchEstimator
+from sksketch.moments.balance import Balance
 from sksketch.moments.latent_structures import Components, cross_error, cross_svd, deflated
-from sksketch.moments.paired_estimator import PairedEstimator
+from sksketch.moments.two_views import (
+    FACTS,
+    VIEWS_CONSTRAINTS,
+    check_enough,
+    lazily_one_view,
+    scores_of,
+    side_by_side,
+    sketch_of_views,
+    transformed,
+    views_of,
+)
 from sksketch.moments.views import Views
 from sksketch.sketches import Sketch
 
 
-class StreamingPLS(PairedEstimator):
+class StreamingPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):
     """Partial least squares of two views of the same rows, in one pass.
 
     Parameters
@@ -95,7 +110,7 @@ class StreamingPLS(PairedEstimator):
     """
 
     kind = "streaming-pls"
-    _constraints = PairedEstimator._shared_constraints | {
+    _constraints = VIEWS_CONSTRAINTS | {
         "mode": (one_of("svd", "regression", "canonical"),),
         "scale": (FLAG,),
     }
@@ -115,16 +130,45 @@ class StreamingPLS(PairedEstimator):
         self.sketch = sketch
         self.sketch_size = sketch_size
 
+    n_components: int
+    sketch: str | Sketch
+    sketch_size: int | None
+    # The second view
+    n_features_y_: int
+    _one_column = False
+    _facts = FACTS
+
+    def _sketch_for(self, n_features: int) -> Sketch:
+        return sketch_of_views(self.sketch, self.sketch_size, self.n_components, n_features)
+
+    def _units(self) -> Balance:
+        return Balance(self.n_features_in_, self.n_features_y_)
+
+    def _checked(self, X: RowsLike, y: RowsLike | None, reset: bool) -> tuple[Any, Any]:
+        return side_by_side(self, X, y, reset=reset), None
+
+    def _check_enough(self, rows: Rows) -> None:
+        check_enough(rows)
+
+    def __sklearn_tags__(self) -> Tags:
+        return requiring_targets(preserving_precision(super().__sklearn_tags__()))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components)
+
+    # Answers
+
     def _deviations(self) -> tuple[Array, Array]:
         """Return the units of the columns of both views."""
-        views = self._views()
+        views = views_of(self)
         if not self.scale:
             return np.ones(len(views.x.mean)), np.ones(len(views.y.mean))
         return views.x.deviations(views.degrees), views.y.deviations(views.degrees)
 
     def _rows_in_units(self) -> tuple[Array, Array]:
         """Return few rows of both views that have the products of all, divided by their units."""
-        views, (x, y) = self._views(), self._deviations()
+        views, (x, y) = views_of(self), self._deviations()
         return views.x.rows * (views.x.units / x), views.y.rows * (views.y.units / y)
 
     def _svd(self) -> tuple[Array, Array, Array]:
@@ -146,12 +190,12 @@ class StreamingPLS(PairedEstimator):
     @property
     def singular_values_(self) -> Array:
         """Singular values of the covariance of the two views."""
-        return np.asarray(self._svd()[1] / self._views().degrees)
+        return np.asarray(self._svd()[1] / views_of(self).degrees)
 
     @property
     def singular_value_intervals_(self) -> Array:
         """Certified ends of each singular value."""
-        views, values = self._views(), self._svd()[1]
+        views, values = views_of(self), self._svd()[1]
         off = _cross_error(views, *self._deviations()) + cross_error(*self._rows_in_units())
         ends = np.stack([np.maximum(values - off, 0.0), values + off], axis=1)
         return np.asarray(ends / views.degrees)
@@ -189,12 +233,12 @@ class StreamingPLS(PairedEstimator):
     @property
     def x_mean_(self) -> Array:
         """Means of the columns of the first view."""
-        return self._views().x.mean
+        return views_of(self).x.mean
 
     @property
     def y_mean_(self) -> Array:
         """Means of the columns of the second view."""
-        return self._views().y.mean
+        return views_of(self).y.mean
 
     @property
     def x_std_(self) -> Array:
@@ -217,7 +261,7 @@ class StreamingPLS(PairedEstimator):
     def intercept_(self) -> Array:
         """Means of the second view."""
         self._require_prediction("intercept_")
-        return self._views().y.mean
+        return views_of(self).y.mean
 
     def _require_prediction(self, name: str) -> None:
         if self.mode == "svd":
@@ -241,11 +285,11 @@ class StreamingPLS(PairedEstimator):
             Those of the second view, paired with the first column by column, if ``y`` is given.
         """
         self._require_fitted()
-        if (lazy := self._lazily("transform", X, y)) is not None:
+        if (lazy := lazily_one_view(self, "transform", X, y)) is not None:
             return lazy
         found, (a, b) = self._components(), self._deviations()
         weights = found.x_rotations / a[:, None], found.y_rotations / b[:, None]
-        return self._transformed(X, y, weights)
+        return transformed(self, X, y, weights)
 
     def fit_transform(self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None = None) -> Any:
         """Learn from all pairs and return the scores of both views.
@@ -283,10 +327,10 @@ class StreamingPLS(PairedEstimator):
             Of one dimension where the second view came so.
         """
         self._require_fitted()
-        if (lazy := self._lazily("predict", X, None)) is not None:
+        if (lazy := lazily_one_view(self, "predict", X, None)) is not None:
             return lazy
         rows = self._rows(X)
-        found = self._scores(rows, self.x_mean_, self.coef_.T)
+        found = scores_of(rows, self.x_mean_, self.coef_.T)
         found = found + self.intercept_.astype(found.dtype, copy=False)
         return found[:, 0] if self._one_column else found
 

@@ -191,7 +191,7 @@ class SubspaceReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sketc
     def _update(
         self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
     ) -> None:
-        if self._power is not None and sketch is self.__dict__.get("sketch_"):
+        if self._power is not None and sketch is self.__dict__.get("_sketch"):
             squared_row_norms(rows, rows.dtype)
             self._power.add(in_memory(rows, _weights(sample_weight, rows.shape[0])))
             self._answers = {}

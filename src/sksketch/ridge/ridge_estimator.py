@@ -16,6 +16,7 @@ from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import like, on_device, precision, to_numpy
 from sksketch.arrays.rounding import gamma
 from sksketch.arrays.rows import times
+from sksketch.models import standardized
 from sksketch.models.checks import are_plain, checked_rows, host_rows
 from sksketch.models.constraints import (
     FLAG,
@@ -31,7 +32,8 @@ from sksketch.models.constraints import (
 )
 from sksketch.models.forgetting import exact_bytes, windowed
 from sksketch.models.runner import is_dask, lazily
-from sksketch.models.standardized import StandardizingEstimator, keeps_gram
+from sksketch.models.sketched import SketchEstimator
+from sksketch.models.standardized import keeps_gram
 from sksketch.ridge.exact import RidgeReader
 from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, row_lengths
 from sksketch.ridge.training_quality import TrainingQuality, training_quality
@@ -59,7 +61,7 @@ class RidgePath(NamedTuple):
     error_bounds: Array
 
 
-class RidgeEstimator(MultiOutputMixin, RegressorMixin, StandardizingEstimator):
+class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     """A linear model read from a sketch of rows and targets; subclasses choose the penalty."""
 
     _shared_constraints: ClassVar[Constraints] = {
@@ -77,6 +79,17 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, StandardizingEstimator):
     # What is forgotten; nothing, unless an estimator has parameters for it.
     window: object = None
     half_life: float | None = None
+
+    # Columns in units of their own
+    standardize: bool
+    _units = standardized.units_of
+    scale_ = property(standardized.scale_)
+    is_of_plain_rows = property(standardized.is_of_plain_rows)
+    n_passes = property(standardized.n_passes)
+    pilot_rows = property(standardized.pilot_rows)
+    measure_first = standardized.measure_first
+    take_pilot = standardized.take_pilot
+    end_pass = standardized.end_pass
 
     @abstractmethod
     def _penalty(self) -> float:

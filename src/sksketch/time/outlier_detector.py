@@ -12,25 +12,21 @@ from sklearn.base import OutlierMixin
 from sksketch._typing import Array, OneRow, Rows, RowsLike
 from sksketch.arrays.rows import as_rows, as_weights
 from sksketch.exceptions import NotMergeableError
-from sksketch.models import forgetting
+from sksketch.models import forgetting, standardized
 from sksketch.models.base import or_as_before
 from sksketch.models.checks import host_rows
 from sksketch.models.constraints import FLAG, NOTHING, Constraints, number, whole
-from sksketch.models.first_rows import FirstRows
+from sksketch.models.intake import FirstRows
 from sksketch.models.runner import is_dask
-from sksketch.models.standardized import StandardizingEstimator
-from sksketch.sketches import (
-    Centered,
-    Sketch,
-    SlidingWindow,
-)
+from sksketch.models.sketched import SketchEstimator
+from sksketch.sketches import Centered, Sketch, SlidingWindow
 from sksketch.sketches.windows.incoming import checked_times
 from sksketch.state.persistence import State
 from sksketch.time.distances import Distances, sketch_for_distances
 from sksketch.time.progress import Progress, cut_times, one_row, places_of, repeated
 
 
-class StreamingOutlierDetector(OutlierMixin, StandardizingEstimator):
+class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
     """Outliers of a stream: rows far from the others along and outside of their main directions.
 
     Parameters
@@ -105,8 +101,6 @@ class StreamingOutlierDetector(OutlierMixin, StandardizingEstimator):
     """
 
     kind = "streaming-outlier-detector"
-    # Distances that do not depend on units.
-    standardize = True
     _constraints: ClassVar[Constraints] = {
         "n_components": (whole(1), NOTHING),
         "contamination": (number(0.0, 0.5, bounds="(]"),),
@@ -116,6 +110,17 @@ class StreamingOutlierDetector(OutlierMixin, StandardizingEstimator):
     _progress: Progress
     _clock: str | None = None
     _at_once = False
+
+    # Distances that do not depend on units.
+    standardize = True
+    _units = standardized.units_of
+    scale_ = property(standardized.scale_)
+    is_of_plain_rows = property(standardized.is_of_plain_rows)
+    n_passes = property(standardized.n_passes)
+    pilot_rows = property(standardized.pilot_rows)
+    measure_first = standardized.measure_first
+    take_pilot = standardized.take_pilot
+    end_pass = standardized.end_pass
 
     def __init__(
         self,
@@ -191,9 +196,8 @@ class StreamingOutlierDetector(OutlierMixin, StandardizingEstimator):
     def _update(
         self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
     ) -> None:
-        if "_progress" not in self.__dict__:
-            self._progress = self._fresh_progress()
-        if self._measuring or self._at_once:
+        self._progress = self.__dict__.get("_progress") or self._fresh_progress()
+        if self._intake.measuring or self._at_once:
             super()._update(sketch, rows, targets, sample_weight)
             self._progress.n_scored += rows.shape[0] if self._at_once else 0
             return
@@ -247,24 +251,21 @@ class StreamingOutlierDetector(OutlierMixin, StandardizingEstimator):
 
     def _read_usual(self) -> Distances:
         sketch: Any = self.sketch_
-        unit, answer = self._unit(), self._read()
-        scale = np.ones(self.n_features_in_) if unit is None else unit
         mean = sketch.mean * self._unit_of_sketch()
-        return Distances.read(sketch, answer, mean, scale, self.n_components)
+        return Distances.read(sketch, self._read(), mean, self.scale_, self.n_components)
+
+    def _scores(self) -> Any:
+        return self._progress.scores(self._now)
 
     @property
     def offset_(self) -> float:
         """Threshold of `score_samples`: rows below it are outliers."""
-        return float(
-            self._once(
-                "offset_", lambda: self._progress.scores(self._now).quantile(self.contamination)
-            )
-        )
+        return float(self._once("offset_", lambda: self._scores().quantile(self.contamination)))
 
     @property
     def offset_rank_error_(self) -> float:
         """Bound on what the part of scores below ``offset_`` is off by."""
-        return float(self._once("rank_error", lambda: self._progress.scores(self._now).rank_error))
+        return float(self._once("rank_error", lambda: self._scores().rank_error))
 
     @property
     def n_flagged_(self) -> int:
@@ -378,9 +379,8 @@ class StreamingOutlierDetector(OutlierMixin, StandardizingEstimator):
         if (mine.part, mine.decay) != (theirs.part, theirs.decay):
             raise NotMergeableError("the two have other windows or half-lives; fit both alike")
         super()._absorb(other)
-        if "_progress" not in self.__dict__:
-            self._progress = self._fresh_progress()
-        self._progress = self._progress.merged(other._progress, by_rows=self._clock is None)
+        progress = self.__dict__.get("_progress") or self._fresh_progress()
+        self._progress = progress.merged(other._progress, by_rows=self._clock is None)
         self._answers = {}
         if self._progress.room <= 0:
             self._progress.now_usual(self._read_usual())

@@ -10,7 +10,7 @@ import numpy as np
 
 from sksketch._typing import Array, OneRow
 from sksketch.arrays.namespace import to_numpy
-from sksketch.models.first_rows import FirstRows
+from sksketch.models.intake import FirstRows
 from sksketch.sketches.windows.times import DATES, NANOSECONDS, as_duration, as_times
 from sksketch.state.persistence import State
 from sksketch.time.distances import TILE_ROWS, Distances
