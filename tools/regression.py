@@ -60,6 +60,7 @@ SKETCHES: dict[str, Callable[[], Any]] = {
     "centered": lambda: S.Centered(S.FrequentDirections(4)),
     "centered exact": lambda: S.Centered(S.ExactCovariance()),
     "regression": lambda: S.Regression(S.FrequentDirections(4)),
+    "window": lambda: S.SlidingWindow(S.FrequentDirections(4), rows=200),
 }
 
 
@@ -151,6 +152,14 @@ ESTIMATORS: dict[str, tuple[str, Callable[[], Any]]] = {
         ),
     ),
     "ReducedRegressor": ("y", lambda: S.ReducedRegressor(4)),
+    "StreamingPCA units": ("", lambda: S.StreamingPCA(3, standardize=True)),
+    "StreamingPCA window": ("", lambda: S.StreamingPCA(3, window=200)),
+    "StreamingRidge half life": ("y", lambda: S.StreamingRidge(half_life=200.0)),
+    "StreamingCCA": ("view", lambda: S.StreamingCCA(2)),
+    "StreamingCCA rfd": ("view", lambda: S.StreamingCCA(2, sketch="rfd", sketch_size=6)),
+    "StreamingPLS": ("view", lambda: S.StreamingPLS(2)),
+    "StreamingGLM": ("y", lambda: S.StreamingGLM("gaussian")),
+    "StreamingOutlierDetector": ("", lambda: S.StreamingOutlierDetector(3)),
 }
 
 X_NAMES = "--columns " + ",".join(NAMES)
@@ -190,6 +199,11 @@ COMMANDS = {
     "report": "report pca2.sks -o report.html",
     "report online": "report online.sks -o report2.html",
     "report ridge": "report ridge.sks -o report3.html",
+    "compare": "compare pca.sks one.sks",
+    "anomalies": "anomalies rows.npy --top 3",
+    "archive add": "archive add days pca.sks --from 2026-01-01 --to 2026-01-02",
+    "archive list": "archive list days",
+    "inference": "ridge rows.csv --target y --alpha 0 --inference -o least.sks",
     # Mistakes: one line each, with what to type instead.
     "missing": "pca holes.csv -k 1 -o no.sks",
     "missing target": "ridge holes.csv --target b --missing mean -o no.sks",
@@ -244,6 +258,8 @@ def _parts(value: Any) -> Iterator[bytes]:
 
 def learned(model: Any) -> list[str]:
     """Return digests of the arrays of a state, in an order that does not hang on their names."""
+    if hasattr(model, "steps"):
+        return [part for _, step in model.steps for part in learned(step)]
     found = model.state().arrays.items()
     return sorted(digest(array) for name, array in found if not is_parameter(name))
 
@@ -348,6 +364,8 @@ def _timeless(text: str) -> str:
 
 
 def _content(file: str) -> Any:
+    if os.path.isdir(file):
+        return sorted(os.listdir(file))
     if not file.endswith(".sks"):
         return _timeless(Path(file).read_text()) if file.endswith("html") else _bytes(file)
     model = sksketch.load(file)
