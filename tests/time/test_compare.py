@@ -118,6 +118,39 @@ def test_a_change_of_three_times_the_bounds_is_found():
     assert found >= 57
 
 
+@pytest.mark.parametrize("factor", [2.0, 0.5])
+def test_all_variances_four_times_as_large_are_found(factor):
+    # The allowance for the largest variance would hide this.
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 500, 6))
+    found = compare(*(Centered(ExactCovariance()).update(Z) for Z in (X, factor * Y)))
+    assert found.n_changed >= 3
+    assert found.directions.shape == (found.n_changed, 6)
+    D = covariance(factor * Y, True) - covariance(X, True)
+    for direction, (least, most) in zip(found.directions, found.changes, strict=True):
+        assert least - 1e-9 <= direction @ D @ direction <= most + 1e-9
+
+
+def test_a_small_variance_beside_large_ones_is_found():
+    rng = np.random.default_rng(1)
+    scales = np.array([10.0, 10.0, 4.0])
+    X, Y = rng.standard_normal((2, 2000, 3)) * scales
+    Y[:, 2] *= 3.0
+    found = compare(*(Centered(ExactCovariance()).update(Z) for Z in (X, Y)))
+    assert found.n_changed == 1
+    assert abs(found.directions[0, 2]) > 0.9
+
+
+def test_rare_values_are_no_change():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        X, Y = (
+            np.column_stack([rng.standard_normal((1000, 3)), rng.random((1000, 2)) < 0.002])
+            for _ in range(2)
+        )
+        assert not compare(*(Centered(ExactCovariance()).update(Z) for Z in (X, Y))).distinguishable
+
+
 def test_standard_errors_of_means_cover():
     inside = total = 0
     for seed in range(300):

@@ -16,12 +16,12 @@ from sksketch.sketches import Regression
 from sksketch.sketches.certificate import rounded_down, rounded_up
 from sksketch.time.differences import (
     MeanShift,
-    Spectrum,
     difference,
     mean_shift,
     principal_angles,
     sampling_error,
 )
+from sksketch.time.ratios import Ratios, changed_ratios
 from sksketch.time.states import PerRow, per_row, sketch_of
 
 # Components whose angles are looked at, and columns that are printed.
@@ -120,7 +120,7 @@ class Comparison:
     >>> a, b = (ExactCovariance().update(rng.standard_normal((500, 3))) for _ in range(2))
     >>> print(compare(a, b))
     not distinguishable: 500 and 500 rows, at confidence 0.99
-      largest change of variance  0.102 to 0.103, up to 1.46 between samples
+      largest change of variance  0.102 to 0.103, up to 1.57 between samples
       directions changed          0
       principal angles            k=1: 0 to 0.01, k=2: 0 to 0.01, k=3: 0 to 0.01 degrees
     """
@@ -262,7 +262,10 @@ def compare(
     -----
     ``largest_change`` is certain about the rows of both. ``n_changed`` and ``distinguishable`` also
     allow for sampling: rows are taken as independent, with tails no heavier than ``kurtosis``
-    says. Rows that depend on their neighbors count as fewer than they are.
+    says. Rows that depend on their neighbors count as fewer than they are. A direction counts if
+    its variance differs by more than any variance of a sample may, or if it is too many times
+    what it was; ratios below a tenth of the mean variance do not count, since rare values of a
+    column are not Gaussian.
 
     Examples
     --------
@@ -281,14 +284,19 @@ def compare(
     _check_alike(first, second)
     spectrum = difference(first, second)
     chance = None if confidence is None else 1.0 - confidence
-    allowance = 0.0
+    allowance, ratios = 0.0, Ratios.none(first.n_features)
     if chance is not None:
-        share = chance / 2.0
+        # Two tests, and two samples in each.
+        share = chance / 4.0
         allowance = sum(sampling_error(state, share, kurtosis) for state in (first, second))
+        ratios = changed_ratios(first, second, spectrum.error, chance / 2.0, kurtosis)
     beyond = np.abs(spectrum.values) > spectrum.error + allowance
     n_others = first.n_features - len(spectrum.values)
     n_changed = int(np.count_nonzero(beyond))
     n_changed += n_others if abs(spectrum.outside) > spectrum.error + allowance else 0
+    directions, changes = spectrum.directions[beyond], spectrum.values[beyond]
+    if len(ratios.changes) > n_changed:
+        n_changed, (directions, changes) = len(ratios.changes), ratios
     shift = mean_shift(first, second, chance)
     coefficients = _coefficients(a, b)
     return Comparison(
@@ -298,8 +306,8 @@ def compare(
         confidence=confidence,
         error=spectrum.error,
         allowance=allowance,
-        directions=spectrum.directions[beyond],
-        changes=_intervals(spectrum, beyond),
+        directions=directions,
+        changes=np.stack([changes - spectrum.error, changes + spectrum.error], axis=1),
         angles=principal_angles(first, second, _n_angles(first, second, n_components)),
         mean_shift=shift,
         columns=_columns(first, second, shift, kurtosis),
@@ -321,11 +329,6 @@ def _check_alike(a: PerRow, b: PerRow) -> None:
         raise NotMergeableError(
             f"cannot compare columns {a.names[:5]} with {b.names[:5]}; give two of the same columns"
         )
-
-
-def _intervals(spectrum: Spectrum, beyond: Array) -> Array:
-    values = spectrum.values[beyond]
-    return np.stack([values - spectrum.error, values + spectrum.error], axis=1)
 
 
 def _n_angles(a: PerRow, b: PerRow, wanted: int | None) -> int:
