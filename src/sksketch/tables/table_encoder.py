@@ -25,14 +25,13 @@ from sksketch.tables.containers import as_table
 from sksketch.tables.encodings import (
     ColumnPlan,
     Encoding,
-    InfiniteError,
     Options,
     encoding_of,
     is_worth_sparse,
     name_apart,
     sparse_rows,
-    write_numbers,
 )
+from sksketch.tables.writing import CodeColumn, InfiniteError, NumberColumn, write_rows
 
 
 class TableEncoder(TransformerMixin, Estimator):
@@ -322,13 +321,18 @@ class TableEncoder(TransformerMixin, Estimator):
             refuse_infinite(str(self.get_feature_names_out()[error.column]), error.row)
 
     def _dense(self, cells: list[Cells], n_rows: int) -> Array:
-        out = np.zeros((n_rows, self.n_features_out_))
-        numbers, start = [], 0
+        out = np.empty((n_rows, self.n_features_out_))
+        numbers: list[NumberColumn] = []
+        codes, start = [], 0
         for one, part in zip(self._encodings, cells, strict=True):
-            numbers += [(*pair, start + i) for i, pair in enumerate(one.numbers(part))]
+            width = len(one.plan.features)
+            numbers += [NumberColumn(*pair, start + i) for i, pair in enumerate(one.numbers(part))]
+            found = one.codes(part)
+            if found is not None:
+                codes.append(CodeColumn(found, start, width))
             one.write(part, out, start)
-            start += len(one.plan.features)
-        write_numbers(numbers, out)
+            start += width
+        write_rows(numbers, codes, out)
         return out
 
     # Parts of the rows, and files
