@@ -138,8 +138,13 @@ def test_wide_rows_are_sparse_and_equal_to_dense_ones(table):
     np.testing.assert_array_equal(rows.toarray(), np.concatenate(parts))
     np.testing.assert_array_equal(
         rows.toarray(),
-        encoder._dense(encoder._cells(table), len(table)),
+        dense_rows(encoder, table),
     )
+
+
+def dense_rows(encoder, table):
+    used = [one for one in encoder._encodings if one.plan.features]
+    return encoder._dense(used, encoder._cells(table.select(encoder.columns_used())), len(table))
 
 
 def as_polars(table):
@@ -258,3 +263,13 @@ def test_times_of_a_zone_are_those_of_its_clocks():
 @parametrize_with_checks([TableEncoder()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_columns_that_were_dropped_may_be_missing(table):
+    encoder = TableEncoder(text="drop").fit(table)
+    used = encoder.columns_used()
+    assert used == [name for name in table.column_names if encoder.columns_[name].features]
+    assert set(used) < set(table.column_names)
+    np.testing.assert_array_equal(encoder.transform(table.select(used)), encoder.transform(table))
+    with pytest.raises(ValueError, match=f"columns are missing: '{used[0]}'"):
+        encoder.transform(table.select(used[1:]))

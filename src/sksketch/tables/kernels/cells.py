@@ -10,7 +10,7 @@ from sksketch.arrays.kernels.parsing import hash_of
 from sksketch.tables.kernels.column_facts import HIGH, KNOWN, LOW, N_LANES, ORIGIN, WHOLE
 
 # Rows that are written column by column while they stay in the processor's cache.
-GROUP_ROWS = 256
+GROUP_ROWS = 16
 
 
 @jit
