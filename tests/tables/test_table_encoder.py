@@ -273,3 +273,14 @@ def test_columns_that_were_dropped_may_be_missing(table):
     np.testing.assert_array_equal(encoder.transform(table.select(used)), encoder.transform(table))
     with pytest.raises(ValueError, match=f"columns are missing: '{used[0]}'"):
         encoder.transform(table.select(used[1:]))
+
+
+def test_numbers_written_otherwise_are_named():
+    comma = pa.array([f"{i},5" for i in range(20)] * 3)
+    marked = pa.array([f"{i}.5" for i in range(29)] + ["n.a.", None] + [str(i) for i in range(29)])
+    codes = pa.array([f"{8000 + i % 9}" for i in range(60)])
+    encoder = TableEncoder().fit(pa.table({"comma": comma, "marked": marked[:60], "zip": codes}))
+    words = encoder.columns_
+    assert 'read them with decimal ","' in words["comma"].text
+    assert "but for 'n.a.': read it as missing" in words["marked"].text
+    assert words["zip"].text == "9 categories"

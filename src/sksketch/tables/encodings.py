@@ -15,6 +15,7 @@ from sksketch.streams.formats.arrow import load_pyarrow
 from sksketch.tables.column_summary import Cells, ColumnSummary
 from sksketch.tables.dates import PARTS, date_parts, parsed
 from sksketch.tables.kernels import table_kernels
+from sksketch.tables.lookalikes import word_on_numbers
 from sksketch.tables.numbers import NumberSummary
 from sksketch.tables.texts import Values
 from sksketch.tables.writing import HOLES, InfiniteError, NumberColumn, Scaled, write_rows
@@ -284,7 +285,8 @@ def _of_text(name: str, column: ColumnSummary, options: Options) -> Encoding:
             return Dropped("free text is not wanted")
         return Words(name, words, f"free text of about {words:.0f} words, hashed to {WORD_BUCKETS}")
     if many and values.all_differ:
-        return Dropped(f"an identifier: all {text.n_known:,} values are different")
+        hint = word_on_numbers(values.counts)
+        return Dropped(f"an identifier: all {text.n_known:,} values are different{hint}")
     return _of_categories(name, values, n_missing, options.max_categories)
 
 
@@ -313,6 +315,7 @@ def _of_categories(name: str, values: Values, n_missing: int, most: int) -> Enco
         text += ", the others together"
     if n_missing:
         text += ", and missing" if missing else "; missing is one of the others"
+    text += word_on_numbers(values.counts)
     return Categories(name, names, missing, other, text)
 
 
