@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -323,3 +324,23 @@ def test_a_text_for_a_number_to_predict(meters, model, capsys):
     assert run("pca", meters, "-k", 2, "--no-encode", "-o", model) == 2
     assert "--encode" in capsys.readouterr().err
     assert not model.exists()
+
+
+def test_the_report_says_what_became_of_the_columns(meters, model, tmp_path):
+    assert run("pca", meters, "-k", 2, "-o", model) == 0
+    assert run("report", model, "-o", tmp_path / "page.html") == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "The columns of the table" in page
+    assert all(name in page for name in TABLE.column_names)
+    assert all(escape(why) in page for why in messy.DROPPED.values())
+
+
+def test_numbers_of_any_type_are_doubles():
+    from sksketch.cli.tables.applying import numbers_of
+
+    numbers = pa.array([1, None], pa.int16())
+    columns = [numbers.cast(pa.float32()), numbers, pa.array([True, None]), pa.nulls(2)]
+    for column in columns:
+        found = numbers_of(pa.chunked_array([column]), "x")
+        assert found.dtype == np.float64
+        assert np.isnan(found[1])

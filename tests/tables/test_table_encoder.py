@@ -138,8 +138,13 @@ def test_wide_rows_are_sparse_and_equal_to_dense_ones(table):
     np.testing.assert_array_equal(rows.toarray(), np.concatenate(parts))
     np.testing.assert_array_equal(
         rows.toarray(),
-        encoder._dense(encoder._cells(table), len(table)),
+        dense_rows(encoder, table),
     )
+
+
+def dense_rows(encoder, table):
+    used = [one for one in encoder._encodings if one.plan.features]
+    return encoder._dense(used, encoder._cells(table.select(encoder.columns_used())), len(table))
 
 
 def as_polars(table):
@@ -258,3 +263,24 @@ def test_times_of_a_zone_are_those_of_its_clocks():
 @parametrize_with_checks([TableEncoder()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_columns_that_were_dropped_may_be_missing(table):
+    encoder = TableEncoder(text="drop").fit(table)
+    used = encoder.columns_used()
+    assert used == [name for name in table.column_names if encoder.columns_[name].features]
+    assert set(used) < set(table.column_names)
+    np.testing.assert_array_equal(encoder.transform(table.select(used)), encoder.transform(table))
+    with pytest.raises(ValueError, match=f"columns are missing: '{used[0]}'"):
+        encoder.transform(table.select(used[1:]))
+
+
+def test_numbers_written_otherwise_are_named():
+    comma = pa.array([f"{i},5" for i in range(20)] * 3)
+    marked = pa.array([f"{i}.5" for i in range(29)] + ["n.a.", None] + [str(i) for i in range(29)])
+    codes = pa.array([f"{8000 + i % 9}" for i in range(60)])
+    encoder = TableEncoder().fit(pa.table({"comma": comma, "marked": marked[:60], "zip": codes}))
+    words = encoder.columns_
+    assert 'read them with decimal ","' in words["comma"].text
+    assert "but for 'n.a.': read it as missing" in words["marked"].text
+    assert words["zip"].text == "9 categories"

@@ -15,7 +15,7 @@ from sksketch.exceptions import Option, SourceError
 # Less than blocks of arrays have: while reading ahead, four of them are in memory.
 TABLE_BYTES = 4 * 2**20
 # Columns of raw tables are worked on one by one, in some calls each.
-RAW_BYTES = 8 * 2**20
+RAW_BYTES = 6 * 2**20
 # Every column of a block costs a call, so blocks of very many columns have more bytes.
 WIDE_ROWS, WIDE_BYTES = 1024, 64 << 20
 

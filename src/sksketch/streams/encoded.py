@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from sksketch.streams.blocks import Block
 from sksketch.streams.prefetch import read_ahead
@@ -21,6 +21,14 @@ class Encoder(Protocol):
 
     def get_feature_names_out(self) -> Any:
         """Return the names of their columns."""
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A maker of rows of numbers that does not need all columns of a table."""
+
+    def columns_used(self) -> list[str]:
+        """Return those that it needs."""
 
 
 class EncodedSource(RowSource):
@@ -42,6 +50,9 @@ class EncodedSource(RowSource):
         self.n_features = encoder.n_features_out_
         self.feature_names = [str(name) for name in encoder.get_feature_names_out()]
         self._tables = source
+        self._read = (
+            source.only(encoder.columns_used()) if isinstance(encoder, Selective) else source
+        )
 
     def blocks(self, start_row: int = 0) -> Iterator[Block]:
         """Yield the rows in order, leaving out the first ``start_row``.
@@ -56,13 +67,13 @@ class EncodedSource(RowSource):
         iterator of Block
             Rows of numbers, encoded in the background if the tables are read there.
         """
-        tables = self._tables.blocks(start_row)
+        tables = self._read.blocks(start_row)
         blocks = self._encoded(tables)
         return self._ahead(blocks) if self.in_background else blocks
 
     def _encoded(self, tables: Iterator[Block]) -> Generator[Block, None, None]:
         for block in encoded(tables, self.encoder):
-            self.n_missing, self.n_dropped = self._tables.n_missing, self._tables.n_dropped
+            self.n_missing, self.n_dropped = self._read.n_missing, self._read.n_dropped
             yield block
 
     def _ahead(self, blocks: Generator[Block, None, None]) -> Iterator[Block]:

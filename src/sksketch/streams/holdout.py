@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,23 @@ class Share(RowSource):
     def __init__(self, source: RowSource, fraction: float, *, held: bool) -> None:
         vars(self).update(vars(source))
         self._source, self._fraction, self._held = source, fraction, held
+
+    def only(self, names: Sequence[str]) -> RowSource:
+        """Return the same rows without columns that nobody needs, where that saves reading them.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Features that are needed.
+
+        Returns
+        -------
+        RowSource
+            The share.
+        """
+        share = copy.copy(self)
+        share._source = self._source.only(names)
+        return share
 
     def _taken(self, start: int, stop: int) -> Array:
         return np.asarray(is_held(start, stop, self._fraction) == self._held)

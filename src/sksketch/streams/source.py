@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -100,6 +100,14 @@ class Sparing(Protocol):
         """Read with as little memory as possible; return what that takes beside some blocks."""
 
 
+@runtime_checkable
+class Narrowing(Protocol):
+    """A reader that reads less where some columns are not needed."""
+
+    def only(self, names: Sequence[str]) -> Reader:
+        """Return a reader of the same blocks with no more than these features."""
+
+
 class _Between:
     """Some rows of another reader."""
 
@@ -189,6 +197,11 @@ class RowSource:
         """Whether the rows can be read only once."""
         return bool(getattr(self._reader, "reads_once", False))
 
+    @property
+    def is_of_files(self) -> bool:
+        """Whether the rows lie in files, which can be read from any row on as often as needed."""
+        return isinstance(self._reader, Divisible) and not self.reads_once
+
     def targets(self) -> Iterator[Array]:
         """Yield the targets of all rows that have one, without the features where possible."""
         if self._targets_alone is None:
@@ -250,6 +263,17 @@ class RowSource:
     def spare_memory(self) -> int:
         """Read with as little memory as possible; return the bytes it takes beside some blocks."""
         return self._reader.spare() if isinstance(self._reader, Sparing) else 0
+
+    def only(self, names: Sequence[str]) -> RowSource:
+        """Return the same rows, of raw tables, without columns that nobody needs.
+
+        They are left out where that saves reading them, and where they do not decide which rows
+        are dropped.
+        """
+        source = copy.copy(self)
+        if isinstance(self._reader, Narrowing) and self.missing not in ("drop", FILL):
+            source._reader = self._reader.only(names)
+        return source
 
     def between(self, start: int, stop: int) -> RowSource:
         """Return the rows from ``start`` up to ``stop`` as a source of their own."""

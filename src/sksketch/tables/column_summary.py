@@ -55,7 +55,7 @@ class Cells(NamedTuple):
     """Some rows of a column as they are counted and encoded."""
 
     kind: Kind
-    # Numbers with NaN for holes: one array, or the parts of dates.
+    # Numbers of any type with NaN for holes: one array, or the parts of dates.
     numbers: tuple[Array, ...] = ()
     # An Arrow array of texts.
     texts: Any = None
@@ -108,8 +108,8 @@ def _as_numbers(column: Any) -> Array:
         column = column.cast(pa.uint8())
     elif types.is_decimal(column.type):
         column = column.cast(pa.float64())
-    found = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-    return found if unit == 1.0 else found / unit
+    found = np.asarray(column.to_numpy(zero_copy_only=False))
+    return found if unit == 1.0 else found.astype(np.float64) / unit
 
 
 def refuse_infinite(name: str, row: int) -> NoReturn:

@@ -15,8 +15,10 @@ from sksketch.streams.formats.arrow import load_pyarrow
 from sksketch.tables.column_summary import Cells, ColumnSummary
 from sksketch.tables.dates import PARTS, date_parts, parsed
 from sksketch.tables.kernels import table_kernels
+from sksketch.tables.lookalikes import word_on_numbers
 from sksketch.tables.numbers import NumberSummary
 from sksketch.tables.texts import Values
+from sksketch.tables.writing import HOLES, InfiniteError, NumberColumn, Scaled, write_rows
 
 # Texts of at least this many words on average are free text, and no names of categories.
 TEXT_WORDS = 4.0
@@ -70,8 +72,12 @@ class Encoding(ABC):
         """Yield the columns that are numbers, as they are, and how they are written."""
         yield from ()
 
+    def codes(self, cells: Cells) -> Array | None:
+        """Return the column that is 1 in each row, -1 for none, or None if it has no such."""
+        return None
+
     def write(self, cells: Cells, out: Array, start: int) -> None:  # noqa: B027  (few write)
-        """Write what is no number from column ``start`` on, where there are zeros."""
+        """Write what is neither to its columns from ``start`` on."""
 
     @abstractmethod
     def sparse(self, cells: Cells) -> sp.csr_array:
@@ -87,18 +93,6 @@ class Dropped(Encoding):
     def sparse(self, cells: Cells) -> sp.csr_array:
         """Return no columns."""
         return sp.csr_array((cells.n_rows, 0))
-
-
-class Scaled(NamedTuple):
-    """How numbers are written: around the center, in units of the scale; the mean for holes."""
-
-    mean: float
-    center: float
-    scale: float
-
-
-# Where holes are marked.
-HOLES = Scaled(0.0, 0.0, 0.0)
 
 
 class Numbers(Encoding):
@@ -130,7 +124,7 @@ class Numbers(Encoding):
     def sparse(self, cells: Cells) -> sp.csr_array:
         """Return some rows as a sparse matrix, which has few zeros."""
         out = np.zeros((cells.n_rows, len(self.plan.features)))
-        write_numbers([(*pair, i) for i, pair in enumerate(self.numbers(cells))], out)
+        write_rows([NumberColumn(*pair, i) for i, pair in enumerate(self.numbers(cells))], [], out)
         return sp.csr_array(out)
 
     def _parts_of(self, cells: Cells) -> tuple[Array, ...]:
@@ -144,27 +138,6 @@ class Numbers(Encoding):
             if dates is not None:
                 return date_parts(dates)
         return tuple(np.full(cells.n_rows, np.nan) for _ in self._scaled)
-
-
-class InfiniteError(ValueError):
-    """A number to be written is infinite."""
-
-    def __init__(self, column: int, row: int) -> None:
-        super().__init__(column, row)
-        self.column, self.row = column, row
-
-
-def write_numbers(columns: list[tuple[Array, Scaled, int]], out: Array) -> None:
-    """Write columns of numbers to their places in rows."""
-    if columns:
-        values = np.stack([values for values, _, _ in columns])
-        means, centers, scales = (
-            np.array(part) for part in zip(*(s for _, s, _ in columns), strict=True)
-        )
-        targets = np.array([target for _, _, target in columns])
-        bad = table_kernels().write_numbers_inplace(values, means, centers, scales, targets, out)
-        if bad >= 0:
-            raise InfiniteError(targets[bad], int(np.argmax(np.isinf(values[bad]))))
 
 
 class Categories(Encoding):
@@ -186,14 +159,10 @@ class Categories(Encoding):
             texts = pa.nulls(cells.n_rows, pa.large_string())
         found = pa.compute.index_in(texts, value_set=self._values, skip_nulls=True)
         rest = self._n + self._missing if self._other else -1
-        codes = np.asarray(found.fill_null(rest).to_numpy(zero_copy_only=False), dtype=np.int64)
+        codes = np.asarray(found.fill_null(rest).to_numpy(zero_copy_only=False))
         if self._missing and texts.null_count:
             codes = np.where(cells.holes, self._n, codes)
         return codes
-
-    def write(self, cells: Cells, out: Array, start: int) -> None:
-        """Write 1 in the column of each row's value."""
-        table_kernels().write_codes_inplace(self.codes(cells), out, start)
 
     def sparse(self, cells: Cells) -> sp.csr_array:
         """Return some rows as a sparse matrix."""
@@ -316,7 +285,8 @@ def _of_text(name: str, column: ColumnSummary, options: Options) -> Encoding:
             return Dropped("free text is not wanted")
         return Words(name, words, f"free text of about {words:.0f} words, hashed to {WORD_BUCKETS}")
     if many and values.all_differ:
-        return Dropped(f"an identifier: all {text.n_known:,} values are different")
+        hint = word_on_numbers(values.counts)
+        return Dropped(f"an identifier: all {text.n_known:,} values are different{hint}")
     return _of_categories(name, values, n_missing, options.max_categories)
 
 
@@ -345,6 +315,7 @@ def _of_categories(name: str, values: Values, n_missing: int, most: int) -> Enco
         text += ", the others together"
     if n_missing:
         text += ", and missing" if missing else "; missing is one of the others"
+    text += word_on_numbers(values.counts)
     return Categories(name, names, missing, other, text)
 
 

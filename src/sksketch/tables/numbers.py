@@ -32,6 +32,7 @@ class NumberSummary:
 
     def add(self, values: Array, first_row: int) -> int:
         """Add the numbers of some rows; NaN is a hole. Return a row that is infinite, or -1."""
+        values = np.asarray(values, dtype=np.float64)
         return int(table_kernels().summarize_inplace(values, first_row, self.facts, self.lanes))
 
     def copy(self) -> Self:

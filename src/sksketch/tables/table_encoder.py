@@ -25,14 +25,13 @@ from sksketch.tables.containers import as_table
 from sksketch.tables.encodings import (
     ColumnPlan,
     Encoding,
-    InfiniteError,
     Options,
     encoding_of,
     is_worth_sparse,
     name_apart,
     sparse_rows,
-    write_numbers,
 )
+from sksketch.tables.writing import CodeColumn, InfiniteError, NumberColumn, write_rows
 
 
 class TableEncoder(TransformerMixin, Estimator):
@@ -190,7 +189,7 @@ class TableEncoder(TransformerMixin, Estimator):
                 self._check_width(table, named)
                 if set(self._names) != set(table.column_names):
                     self._refuse_columns(table)
-            cells = self._cells(table)
+            cells = self._cells(self._select(table))
             numbers = []
             for summary, name, part in zip(self._summaries, self._names, cells, strict=True):
                 summary.check(part, name)
@@ -218,22 +217,24 @@ class TableEncoder(TransformerMixin, Estimator):
             )
         self._select(table)
 
-    def _select(self, table: Any) -> Any:
+    def _select(self, table: Any, wanted: list[str] | None = None) -> Any:
+        """Return the columns that were learned from, or those of them that are wanted."""
+        wanted = self._names if wanted is None else wanted
         names = table.column_names
-        if names == self._names:
+        if names == wanted:
             return table
         there = set(names)
-        lost = [name for name in self._names if name not in there]
+        lost = [name for name in wanted if name not in there]
         if lost:
             raise ValueError(
                 f"columns are missing: {', '.join(map(repr, lost[:5]))}; give the columns that "
                 "were learned from"
             )
-        return table.select(self._names)
+        return table.select(wanted)
 
     def _cells(self, table: Any) -> list[Cells]:
         found = []
-        for name, column in zip(self._names, self._select(table).columns, strict=True):
+        for name, column in zip(table.column_names, table.columns, strict=True):
             part = cells_of(one_array(column))
             if self.missing == "error" and part.holes.any():
                 row = int(np.argmax(part.holes))
@@ -295,13 +296,29 @@ class TableEncoder(TransformerMixin, Estimator):
         names = [name for one in self._encodings for name in one.plan.features]
         return np.asarray(names, dtype=object)
 
+    def columns_used(self) -> list[str]:
+        """Return the columns that features are made of; `transform` needs no others.
+
+        Returns
+        -------
+        list of str
+            Their names, in the order that they were learned in.
+        """
+        self._require_fitted()
+        return [
+            name
+            for name, one in zip(self._names, self._encodings, strict=True)
+            if one.plan.features
+        ]
+
     def transform(self, X: Any) -> Any:
         """Return rows of numbers.
 
         Parameters
         ----------
         X : data frame, Arrow table or array of shape (n_samples, n_features)
-            The rows; of a table with names, columns that were not learned from are ignored.
+            The rows; of a table with names, columns that were dropped or not learned from are
+            ignored.
 
         Returns
         -------
@@ -311,24 +328,32 @@ class TableEncoder(TransformerMixin, Estimator):
         self._require_fitted()
         table, named = as_table(X)
         self._check_width(table, named)
-        cells = self._cells(table)
-        for summary, name, part in zip(self._summaries, self._names, cells, strict=True):
-            summary.check(part, name)
+        used = self.columns_used()
+        cells = self._cells(self._select(table, used))
+        summaries = self.summaries
+        for name, part in zip(used, cells, strict=True):
+            summaries[name].check(part, name)
+        encodings = [one for one in self._encodings if one.plan.features]
         try:
-            if is_worth_sparse(self._encodings):
-                return sparse_rows(self._encodings, cells)
-            return self._dense(cells, len(table))
+            if is_worth_sparse(encodings):
+                return sparse_rows(encodings, cells)
+            return self._dense(encodings, cells, len(table))
         except InfiniteError as error:
             refuse_infinite(str(self.get_feature_names_out()[error.column]), error.row)
 
-    def _dense(self, cells: list[Cells], n_rows: int) -> Array:
-        out = np.zeros((n_rows, self.n_features_out_))
-        numbers, start = [], 0
-        for one, part in zip(self._encodings, cells, strict=True):
-            numbers += [(*pair, start + i) for i, pair in enumerate(one.numbers(part))]
+    def _dense(self, encodings: list[Encoding], cells: list[Cells], n_rows: int) -> Array:
+        out = np.empty((n_rows, self.n_features_out_))
+        numbers: list[NumberColumn] = []
+        codes, start = [], 0
+        for one, part in zip(encodings, cells, strict=True):
+            width = len(one.plan.features)
+            numbers += [NumberColumn(*pair, start + i) for i, pair in enumerate(one.numbers(part))]
+            found = one.codes(part)
+            if found is not None:
+                codes.append(CodeColumn(found, start, width))
             one.write(part, out, start)
-            start += len(one.plan.features)
-        write_numbers(numbers, out)
+            start += width
+        write_rows(numbers, codes, out)
         return out
 
     # Parts of the rows, and files

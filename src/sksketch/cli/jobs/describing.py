@@ -60,7 +60,8 @@ def write_report(file: str, output: str, before: str | None, *, as_json: bool, q
         raise typer.BadParameter(f"{output} holds the model; give another name for the page")
     with blaming(file):
         saved, rows_done = _read(file)
-        source = Source(Path(file).name, os.path.getsize(file), rows_done)
+        columns = None if saved.encoder is None else saved.encoder.columns_
+        source = Source(Path(file).name, os.path.getsize(file), rows_done, columns)
         earlier = None if before is None else _read(before)[0].model
         page = render(saved.model, source, saved.names, earlier).encode()
     with opened(output) as target:

@@ -179,7 +179,7 @@ def numbers_of(column: Any, name: str) -> Array:
         return np.full(cells.n_rows, np.nan)
     if cells.kind not in ("number", "boolean"):
         raise typer.BadParameter(f"column {name!r} holds no numbers, which the model wants")
-    return cells.numbers[0]
+    return cells.numbers[0].astype(np.float64, copy=False)
 
 
 def _values(column: Any) -> Array:

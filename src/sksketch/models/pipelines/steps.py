@@ -15,6 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sksketch.models.protocols import Settled
+from sksketch.streams.encoded import Selective
 
 
 class Step(ABC):
@@ -38,6 +39,10 @@ class Step(ABC):
     def learners(self) -> Iterator[Any]:
         """Yield the estimators that learn."""
         yield from ()
+
+    def columns_used(self) -> list[str] | None:
+        """Return the columns of a table that it maps once it has learned; None is all."""
+        return None
 
 
 class Fixed(Step):
@@ -72,6 +77,10 @@ class Learning(Step):
         """Yield the estimator."""
         yield self.estimator
 
+    def columns_used(self) -> list[str] | None:
+        """Return the columns that features are made of, where the estimator knows."""
+        return self.estimator.columns_used() if isinstance(self.estimator, Selective) else None
+
 
 class Chain(Step):
     """Steps one after the other."""
@@ -100,6 +109,10 @@ class Chain(Step):
         """Yield the estimators of all steps that learn."""
         for step in self.steps:
             yield from step.learners()
+
+    def columns_used(self) -> list[str] | None:
+        """Return the columns that the first step maps."""
+        return self.steps[0].columns_used() if self.steps else None
 
 
 def as_step(name: str, estimator: Any) -> Step:

@@ -27,6 +27,7 @@ from sksketch.present.report.formatting import ROUNDING, number, percent, plural
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.sketches import Centered, Regression, Sketch
 from sksketch.tables import TableEncoder
+from sksketch.tables.encodings import ColumnPlan
 from sksketch.time import StreamingOutlierDetector, compare
 
 TITLES: dict[Any, str] = {
@@ -43,11 +44,13 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 class Source(NamedTuple):
-    """The origin of a model: its file, and how far an unfinished run had come."""
+    """The origin of a model: its file, how far an unfinished run had come, and its table."""
 
     name: str
     n_bytes: int
     rows_done: int | None = None
+    # What became of the columns of the table that the rows were made of.
+    columns: Mapping[str, ColumnPlan] | None = None
 
 
 def render(
@@ -129,17 +132,22 @@ def _table(model: TableEncoder, source: Source) -> str:
     seen = f"{plural(n_rows, 'row')} of {plural(n_columns, 'column')}"
     figures = [("Rows", f"{n_rows:,}"), ("Columns", f"{n_columns:,}")]
     figures.append(("Features", f"{model.n_features_out_:,}"))
-    rows = [(name, plan.kind, plan.text) for name, plan in model.columns_.items()]
-    table = html.table(("column", "kind", "became"), rows, "Columns of the table")
     entries = [
         ("File", source.name),
         ("Size", f"{source.n_bytes:,} bytes"),
         ("Kind", f"{model.kind}, version {model.version}"),
     ]
     run = html.card(html.facts(entries), _settings(model, {}))
-    body = html.section("columns", "The columns", html.card(table))
-    body += html.section("run", "The run", run)
+    body = html.section("run", "The run", run)
+    source = source._replace(columns=model.columns_)
     return _document(_top(model, source, seen, figures, "Table encoder"), body, source)
+
+
+def _columns(columns: Mapping[str, ColumnPlan]) -> str:
+    """Return what became of every column of a table."""
+    rows = [(name, plan.kind, plan.text) for name, plan in columns.items()]
+    table = html.table(("column", "kind", "became"), rows, "Columns of the table")
+    return html.section("columns", "The columns of the table", html.card(table))
 
 
 def _plain(model: Estimator, source: Source, names: Sequence[str] | None) -> str:
@@ -159,6 +167,8 @@ def _plain(model: Estimator, source: Source, names: Sequence[str] | None) -> str
 
 
 def _document(header: str, body: str, source: Source) -> str:
+    if source.columns is not None:
+        body += _columns(source.columns)
     style = files("sksketch.present.report").joinpath("page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from itertools import chain
 from typing import Any
 
 from sksketch.exceptions import Option, SourceError
@@ -112,31 +112,44 @@ class Passes:
         return sum(int(block.X.shape[0]) for block in self._rows.blocks())
 
     def _pass(self, start_row: int) -> Iterator[Block]:
-        if self._device is None:
-            found = self._rows.blocks(start_row)
-        else:
-            # A device finds missing values faster than the host.
-            found = device_blocks(self._rows.unchecked().blocks(start_row), self._device)
         if self._pilot is not None and self.number == 0 and not start_row:
-            found = self._after_pilot(found, self._pilot)
+            found = self._after_pilot(self._pilot)
+        else:
+            found = self._read(start_row)
         return found if self.n_tile_rows is None else reblock(found, self.n_tile_rows)
 
-    def _after_pilot(self, blocks: Iterator[Block], n_rows: int) -> Iterator[Block]:
+    def _read(self, start_row: int, *, learning: bool = False) -> Iterator[Block]:
+        """Yield blocks, with the columns that the first step needs once it has learned."""
+        rows, first = self._rows, self._steps.steps[:1]
+        if first and not learning and self._learned() >= first[0].n_passes:
+            names = self._steps.columns_used()
+            rows = rows if names is None else rows.only(names)
+        if self._device is None:
+            return rows.blocks(start_row)
+        # A device finds missing values faster than the host.
+        return device_blocks(rows.unchecked().blocks(start_row), self._device)
+
+    def _after_pilot(self, n_rows: int) -> Iterator[Block]:
         """Let the steps learn from the first rows, and yield all blocks."""
-        waiting: list[Block] = []
-        missing = n_rows
-        for block in blocks:
-            waiting.append(block)
-            missing -= int(block.X.shape[0])
-            if missing <= 0:
+        numbers = range(self._steps.n_passes)
+        if self._rows.is_of_files:
+            # They are read again, and nothing of them has to be kept.
+            for number in numbers:
+                with closing(_first(self._read(0, learning=True), n_rows)) as blocks:
+                    for X, y in blocks:
+                        self._steps.learn(number, X, y)
+            return self._read(0)
+        again = self._read(0, learning=True)
+        waiting: deque[Block] = deque()
+        while sum(int(block.X.shape[0]) for block in waiting) < n_rows:
+            block = next(again, None)
+            if block is None:
                 break
-        for number in range(self._steps.n_passes):
-            left = n_rows
-            for X, y in waiting:
-                part = min(left, int(X.shape[0]))
-                self._steps.learn(number, X[:part], None if y is None else y[:part])
-                left -= part
-        return chain(waiting, blocks)
+            waiting.append(block)
+        for number in numbers:
+            for X, y in _first(iter(waiting), n_rows):
+                self._steps.learn(number, X, y)
+        return _emptied(waiting, again)
 
 
 def check_passes(rows: RowSource, steps: Chain, pilot: int | None) -> None:
@@ -147,6 +160,24 @@ def check_passes(rows: RowSource, steps: Chain, pilot: int | None) -> None:
             "once; give a file or array, or let its steps learn from the first rows with ",
             Option("pilot", 100_000),
         )
+
+
+def _first(blocks: Iterator[Block], n_rows: int) -> Generator[tuple[Any, Any], None, None]:
+    """Yield the first rows and their targets."""
+    for block in blocks:
+        X, y = block
+        part = min(n_rows, int(X.shape[0]))
+        yield X[:part], None if y is None else y[:part]
+        n_rows -= part
+        if n_rows <= 0:
+            return
+
+
+def _emptied(waiting: deque[Block], blocks: Iterator[Block]) -> Iterator[Block]:
+    """Yield blocks that wait, each of which is let go, and the others."""
+    while waiting:
+        yield waiting.popleft()
+    yield from blocks
 
 
 def _given(blocks: Iterator[Block]) -> Generator[Block, None, None]:

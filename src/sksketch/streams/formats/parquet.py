@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -104,6 +105,18 @@ class ParquetReader:
                 self._parts.append(_Groups(file, range(start, group + 1), self.n_rows, rows))
                 self.n_rows += rows
                 start, rows = group + 1, 0
+
+    def only(self, names: Sequence[str]) -> ParquetReader:
+        """Return a reader of the same blocks of raw tables with no more than these columns."""
+        if not self._layout.raw:
+            return self
+        n_features = len(self._names) - self.n_targets
+        wanted = {*names, *self._names[n_features:]}
+        twin = copy.copy(self)
+        twin._names = [name for name in self._names if name in wanted]
+        twin._stored = self._partitions.to_read(twin._names, self._stored)
+        twin._wanted = frozenset(twin._stored)
+        return twin
 
     def read(self, start_row: int) -> Iterator[RawBlock]:
         """Yield the rows after the first ``start_row``; row groups before it are not decoded."""

@@ -10,7 +10,7 @@ from sksketch.arrays.kernels.parsing import hash_of
 from sksketch.tables.kernels.column_facts import HIGH, KNOWN, LOW, N_LANES, ORIGIN, WHOLE
 
 # Rows that are written column by column while they stay in the processor's cache.
-GROUP_ROWS = 256
+GROUP_ROWS = 16
 
 
 @jit
@@ -107,11 +107,21 @@ def write_numbers_inplace(
 
 
 @jit
-def write_codes_inplace(codes: Array, out: Array, start: int) -> None:
-    """Write 1 in the column of each category; a code below 0 has none."""
-    for i in range(len(codes)):
-        if codes[i] >= 0:
-            out[i, start + codes[i]] = 1.0
+def write_codes_inplace(codes: Array, places: Array, out: Array) -> None:
+    """Write 1 in the column of each category, and 0 in those of the others.
+
+    A code below 0 has none. ``places`` has the first column and their number for every row of
+    ``codes``.
+    """
+    for start in range(0, out.shape[0], GROUP_ROWS):
+        stop = min(start + GROUP_ROWS, out.shape[0])
+        for j in range(len(codes)):
+            first, width = places[j, 0], places[j, 1]
+            for i in range(start, stop):
+                for k in range(first, first + width):
+                    out[i, k] = 0.0
+                if codes[j, i] >= 0:
+                    out[i, first + codes[j, i]] = 1.0
 
 
 @jit
