@@ -122,6 +122,14 @@ class Rows:
             "numbers. It takes a first pass over the rows.",
         ),
     ] = None
+    like: Annotated[
+        str | None,
+        in_columns(
+            metavar="FILE",
+            help="Take columns, units and categories from a saved model of another table, so that "
+            "the two can be compared and merged.",
+        ),
+    ] = None
     missing: Annotated[
         MissingValues | None,
         in_columns(

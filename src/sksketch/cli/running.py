@@ -15,7 +15,13 @@ from sksketch.cli.saving import STDOUT
 from sksketch.cli.show import progress_bar, say
 from sksketch.cli.stopping import exit_code
 from sksketch.cli.tables.columns import chosen, chosen_numbers, has_patterns, is_choosy
-from sksketch.cli.tables.encoding import announce, encoder_checkpoint, learn_encoder, others_of
+from sksketch.cli.tables.encoding import (
+    announce,
+    encoder_checkpoint,
+    learn_encoder,
+    open_alike,
+    others_of,
+)
 from sksketch.models.sketched import SketchEstimator
 from sksketch.run import Progress, fit_stream
 from sksketch.run.dask import fit_dask_parts
@@ -59,6 +65,8 @@ def open_source(
         if source.endswith(".sks"):
             raise typer.BadParameter(f"{source} is a saved sketch among files of rows")
     spare_memory()
+    if rows.like is not None:
+        return _with_target(open_alike(rows, target), learns, numbers)
     where, reading = place_of(rows), reading_of(rows, target)
     reading["columns"] = open_columns(rows, where, reading, run)
     if run is None or rows.encode is False or rows.one_hot or are_numbered(rows):

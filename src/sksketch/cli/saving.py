@@ -54,7 +54,7 @@ def of_source(model: Any, source: RowSource) -> Saved:
     encoder = source.encoder if isinstance(source, EncodedSource) else None
     assert encoder is None or isinstance(encoder, TableEncoder | FormulaEncoder)
     n_missing = source.n_missing
-    if encoder is not None:
+    if encoder is not None and not source.n_missing:
         n_missing = sum(column.n_missing for column in encoder.summaries.values())
     counts = n_missing, source.n_dropped
     return Saved(model, source.feature_names, encoder, source.means, *counts)
@@ -109,15 +109,15 @@ def read_merged(paths: Sequence[str | Path]) -> Saved:
 
 def _with_file(merged: Saved, path: str | Path) -> Saved:
     other = read(path)
+    if not _are_same(merged.encoder, other.encoder):
+        raise NotMergeableError(
+            "its table was encoded by other rows, in units of its own; learn from it with --like "
+            "and the first file, or from all files in one run",
+            place=str(path),
+        )
     if None not in (merged.names, other.names) and merged.names != other.names:
         raise NotMergeableError(
             "its columns have other names; sketch the same columns", place=str(path)
-        )
-    if not _are_same(merged.encoder, other.encoder):
-        raise NotMergeableError(
-            "its table was encoded by other rows, in units of its own; learn from all files in one "
-            "run",
-            place=str(path),
         )
     try:
         model = merged.model.merge(other.model)
@@ -125,6 +125,11 @@ def _with_file(merged: Saved, path: str | Path) -> Saved:
         raise NotMergeableError(*parts_of(error), place=str(path)) from None
     counts = merged.n_missing + other.n_missing, merged.n_dropped + other.n_dropped
     return Saved(model, merged.names or other.names, merged.encoder, None, *counts)
+
+
+def are_alike(one: Saved, other: Saved) -> bool:
+    """Return whether the rows of two files are in the same units, as far as that is known."""
+    return _are_same(one.encoder, other.encoder)
 
 
 def _are_same(one: Any, other: Any) -> bool:

@@ -10,7 +10,7 @@ import typer
 
 from sksketch.cli.options import check_place
 from sksketch.cli.printing import echo
-from sksketch.cli.saving import STDOUT, Saved, blaming, read, write
+from sksketch.cli.saving import STDOUT, Saved, are_alike, blaming, read, write
 from sksketch.cli.show import print_model
 from sksketch.sketches.windows.times import as_moment, shown
 from sksketch.time import Archive, Comparison
@@ -80,12 +80,29 @@ def compare_files(
     """Print what changed between two saved states."""
     with blaming(f"{before} or {after}"):
         one, other = read(before), read(after)
+        if not are_alike(one, other):
+            raise typer.BadParameter(
+                f"the tables of {before} and {after} were encoded each by its own rows, in units "
+                f"of its own; learn the second one with --like {before}"
+            )
         if None not in (one.names, other.names) and one.names != other.names:
-            raise typer.BadParameter(f"{before} and {after} are of other columns")
+            raise typer.BadParameter(_difference(before, after, one, other))
         found = compare_states(one.model, other.model, confidence=confidence, kurtosis=kurtosis)
         found = _named(found, one.names or other.names)
         for line in [json.dumps(as_plain(found))] if as_json else str(found).splitlines():
             echo(line)
+
+
+def _difference(before: str, after: str, one: Saved, other: Saved) -> str:
+    """Say in which columns two files differ."""
+    mine, theirs = one.names or [], other.names or []
+    only = [[n for n in a if n not in b] for a, b in ((mine, theirs), (theirs, mine))]
+    parts = [
+        f"only {file} has {', '.join(names[:5])}"
+        for file, names in zip((before, after), only, strict=True)
+        if names
+    ]
+    return f"{before} and {after} are of other columns: {'; '.join(parts) or 'another order'}"
 
 
 def _named(found: Comparison, names: list[str] | None) -> Comparison:

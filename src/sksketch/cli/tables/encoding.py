@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
 from sksketch.cli.options import Rows, Run, Spread
@@ -16,6 +18,7 @@ from sksketch.run.dask import fit_dask_parts
 from sksketch.run.workers import fit_workers
 from sksketch.state.persistence import to_bytes
 from sksketch.streams import RowSource, divide, open_rows
+from sksketch.streams.blocks import Block
 from sksketch.streams.encoded import EncodedSource
 from sksketch.tables import FormulaEncoder, TableEncoder
 from sksketch.tables.column_summary import kind_of
@@ -80,10 +83,55 @@ def by_formula(
     return encoded(table, encoder), encoder.has_intercept_
 
 
+class AlikeSource(EncodedSource):
+    """The rows of a table as those of another one were encoded; what is missing is counted here."""
+
+    def _encoded(self, tables: Iterator[Block]) -> Generator[Block, None, None]:
+        names = [str(name) for name in self.encoder.feature_names_in_]  # type: ignore[attr-defined]
+        n_missing = 0
+        for block in tables:
+            table: Any = block.X
+            n_missing += sum(count_missing(column) for column in table.select(names).columns)
+            yield Block(self.encoder.transform(table), block.y, block.sample_weight)
+            self.n_missing, self.n_dropped = n_missing, self._tables.n_dropped
+
+
+def open_alike(rows: Rows, target: str | None) -> AlikeSource:
+    """Open a table with the columns, units and categories that a saved model has learned."""
+    from sksketch.cli.running import place_of, raw_reading, reading_of
+    from sksketch.cli.saving import blaming, read
+
+    if rows.columns or rows.exclude or rows.numeric or rows.one_hot or rows.encode is False:
+        raise typer.BadParameter(
+            "--like takes the columns of the saved model; leave --columns, --exclude, --numeric, "
+            "--one-hot and --no-encode out"
+        )
+    path = str(rows.like)
+    with blaming(path):
+        encoder = read(path).encoder
+    if encoder is None:
+        raise typer.BadParameter(
+            f"{path} was learned from columns of numbers, which need no --like; leave it out"
+        )
+    names = [str(name) for name in encoder.feature_names_in_]
+    reading = raw_reading(reading_of(rows, target), rows) | {"columns": names}
+    table = open_rows(place_of(rows), **reading)
+    return AlikeSource(table, encoder, identity(encoder))
+
+
 def encoded(table: RowSource, encoder: TableEncoder | FormulaEncoder) -> EncodedSource:
     """Return the rows of a raw table as numbers."""
-    digest = hashlib.blake2b(to_bytes(encoder.state()), digest_size=16)
-    return EncodedSource(table, encoder, digest.hexdigest())
+    return EncodedSource(table, encoder, identity(encoder))
+
+
+def identity(encoder: TableEncoder | FormulaEncoder) -> str:
+    """Return what tells an encoder from another one."""
+    return hashlib.blake2b(to_bytes(encoder.state()), digest_size=16).hexdigest()
+
+
+def count_missing(column: Any) -> int:
+    """Return how many values of a column of a table there are not."""
+    return int(np.count_nonzero(column.is_null(nan_is_null=True).to_numpy()))
 
 
 def others_of(table: RowSource) -> list[str]:
