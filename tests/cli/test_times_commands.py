@@ -161,3 +161,57 @@ def test_a_report_says_what_changed(table):
     assert main(["pca", "numbers.csv", "--window", "300", "-o", "window.sks", "-q"]) == 0
     for name in ("numbers", "window"):
         assert main(["report", f"{name}.sks", "-o", "other.html", "-q"]) == 0
+
+
+def months(folder):
+    """Write two months of a table that nobody prepared, the second in larger numbers."""
+    rng = np.random.default_rng(0)
+    for name, factor in (("jan", 1.0), ("feb", 3.0)):
+        frame = pd.DataFrame(
+            {
+                "meter": rng.integers(0, 300, 900),
+                "city": rng.choice(["Oslo", "Bergen", None], 900),
+                "load": factor * rng.standard_normal(900) + 50.0,
+                "always": 1,
+            }
+        )
+        frame.to_csv(folder / f"{name}.csv", index=False)
+
+
+def test_months_of_a_raw_table_compare_merge_and_are_archived(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    months(tmp_path)
+    learn = ["-k", "2", "--quiet", "-o"]
+    assert main(["pca", "jan.csv", *learn, "jan.sks"]) == 0
+    assert main(["pca", "feb.csv", *learn, "alone.sks"]) == 0
+    january, february = ["--from", "0", "--to", "1"], ["--from", "1", "--to", "2"]
+    assert main(["archive", "add", "year", "jan.sks", *january]) == 0
+    capsys.readouterr()
+    # Each in units of its own rows: not to be mixed, and the way out is named.
+    for line, remedy in (
+        (["compare", "jan.sks", "alone.sks"], "--like jan.sks"),
+        (["merge", "jan.sks", "alone.sks", "-o", "no.sks"], "--like"),
+        (["archive", "add", "year", "alone.sks", *february], "--like year"),
+        (["pca", "feb.csv", "--like", "jan.sks", "--columns", "load", *learn, "no.sks"], "leave"),
+    ):
+        assert main(line) == 2
+        assert remedy in capsys.readouterr().err
+    for like in ("jan.sks", "year"):
+        assert main(["pca", "feb.csv", "--like", like, *learn, "feb.sks"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "jan.sks", "feb.sks", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["distinguishable"]
+    assert found["columns"][0]["name"] == "load"
+    # In the units of January the variance is nine times as large.
+    assert found["columns"][0]["variances"] == pytest.approx([1.0, 9.0], rel=0.15)
+    assert main(["archive", "add", "year", "feb.sks", *february]) == 0
+    assert main(["archive", "query", "year", "-o", "both.sks"]) == 0
+    assert main(["merge", "jan.sks", "feb.sks", "-o", "merged.sks"]) == 0
+    capsys.readouterr()
+    assert main(["info", "both.sks", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows_seen"] == 1800
+    one, other = (load(name).steps[1][1].certificate_ for name in ("both.sks", "merged.sks"))
+    assert str(one) == str(other)
+    assert main(["apply", "both.sks", "feb.csv", "-o", "scores.npy"]) == 0
+    assert np.load("scores.npy").shape == (900, 2)

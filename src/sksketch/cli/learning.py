@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from sksketch.cli.jobs.archiving import of_range
 from sksketch.cli.options import Method, Rows, Run, Spread, Timing
 from sksketch.cli.running import (
     are_sketches,
@@ -23,7 +24,6 @@ from sksketch.models.base import Estimator
 from sksketch.sketches import Centered, Regression, Sketch
 from sksketch.streams import RowSource
 from sksketch.streams.files import STDIN
-from sksketch.time import Archive
 from sksketch.time.archive import is_archive
 
 
@@ -69,9 +69,7 @@ def read_kept(rows: Rows, timing: Timing) -> Saved:
         return read_merged(rows.sources)
     if len(rows.sources) > 1:
         raise typer.BadParameter("give one archive by itself")
-    model = Archive(archived[0]).query(timing.start, timing.end)
-    names = getattr(model, "feature_names_in_", None)
-    return Saved(model, None if names is None else [str(name) for name in names])
+    return of_range(archived[0], timing.start, timing.end)
 
 
 def open_for(

@@ -107,7 +107,7 @@ class FirstRows(NamedTuple):
 
 
 class Intake(NamedTuple):
-    """What lies between an estimator and its sketch; never changed.
+    """Intake of rows between an estimator and its sketch; never changed.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ class Units(ABC):
 
     @abstractmethod
     def check(self, intake: Intake, sketch: Sketch) -> None:
-        """Refuse to go on if the rows so far were measured otherwise."""
+        """Refuse more rows if the rows so far were measured otherwise."""
 
     @abstractmethod
     def check_alike(self, sketch: Sketch, other: Units, other_sketch: Sketch) -> None:

@@ -95,7 +95,7 @@ class Deviations(Units):
         return state.array("units", n_features), int(n_rows)
 
     def check(self, intake: Intake, sketch: Sketch) -> None:
-        """Refuse to go on if ``standardize`` was changed after the first rows."""
+        """Refuse more rows if ``standardize`` was changed after the first rows."""
         if intake.divides and not self.wanted:
             raise ValueError(FIT_AGAIN.format("in units of their own", False))
         known = keeps_gram(sketch) and (is_centered(sketch) or intake.columns is not None)

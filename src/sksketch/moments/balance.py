@@ -96,7 +96,7 @@ class Balance(Units):
         return state.with_more({"balance": self.of_second(scale)}, {})
 
     def recalled(self, state: State, n_features: int) -> tuple[Array | None, int]:
-        """Return the units that `stored` has stored; from how many rows is not told."""
+        """Return the units that `stored` has stored; the number of rows behind them is not kept."""
         meta: Any = state.meta
         if "balance" not in meta:
             return None, 0

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 
 from sksketch._typing import Array
+from sksketch.exceptions import ExplainedError, Option
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import Constraints, such
 from sksketch.state.persistence import State
@@ -166,9 +167,9 @@ class FormulaEncoder(TransformerMixin, Estimator):
         for name in names:
             if frame[name].isna().any():
                 row = int(np.argmax(frame[name].isna().to_numpy()))
-                raise ValueError(
-                    f"column {name!r} has no value in row {row} of the block; drop such rows "
-                    "with missing='drop'"
+                raise ExplainedError(
+                    f"column {name!r} has no value in row {row} of the block; drop such rows with ",
+                    Option("missing", "drop"),
                 )
         return frame
 

@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from sksketch._typing import PathLike
-from sksketch.exceptions import ExplainedError, NotMergeableError, Option, StateFormatError
+from sksketch.exceptions import ExplainedError, Option, StateFormatError
+from sksketch.models.base import Estimator
 from sksketch.models.runner import restored
-from sksketch.sketches.windows.sliding_window import SlidingWindow
 from sksketch.sketches.windows.times import DATES, NUMBERS, as_moment, of_moment, shown
 from sksketch.state.disk import lock, replacing, sweep
 from sksketch.state.persistence import read_state, write_state
+from sksketch.time.admission import changed_encoder, check_mergeable, checked_state
 from sksketch.time.periods import Cell, Moment, Period, Periods
 
 # What the files of an archive are called: its mark, the states, and groups of them that are merged.
 MARK, STATES, MERGED, LOCK = "archive.txt", "periods", "merged", "lock"
+# What made rows of numbers of the tables of all periods.
+ENCODER = "encoder.sks"
 TITLE = "sksketch archive 1"
 
 
@@ -98,7 +101,15 @@ class Archive:
         found = (periods[i] for i in range(len(periods)))
         return [(of_moment(start, kind), of_moment(end, kind)) for start, end in found]
 
-    def add(self, state: Any, start: object, end: object, *, replace: bool = False) -> None:
+    def add(
+        self,
+        state: Any,
+        start: object,
+        end: object,
+        *,
+        replace: bool = False,
+        encoder: Estimator | None = None,
+    ) -> None:
         """Add the state of the rows of a period; the archive has it as a whole or not at all.
 
         Parameters
@@ -109,6 +120,8 @@ class Archive:
             The period, without its end. All periods of an archive are dates or all are numbers.
         replace : bool, default=False
             Replace the state of exactly this period, if there is one.
+        encoder : TableEncoder, default=None
+            What made the rows of a table; it has to be the same for all periods.
 
         Raises
         ------
@@ -118,11 +131,14 @@ class Archive:
             If the state cannot be merged with the others.
         """
         period, kind = _as_period(start, end)
-        twin = _checked_state(state)
+        twin = checked_state(state)
         self._make(kind)
         with self._locked():
             known, periods = self._read()
             _check_kind(kind, known)
+            new_encoder = changed_encoder(
+                self.path / ENCODER, None if encoder is None else encoder.state(), len(periods)
+            )
             first, stop = periods.overlapping(*period)
             same = stop - first == 1 and periods[first] == period
             if first < stop and not (same and replace):
@@ -130,15 +146,28 @@ class Archive:
             if len(periods) > same:
                 # What is not replaced has to be mergeable with it.
                 other = 0 if not (same and first == 0) else 1
-                _check_mergeable(self._load(self._file(periods[other])), twin)
+                check_mergeable(self._load(self._file(periods[other])), twin)
             # Whatever has rows of this time must not be found once the new state is there.
             for file, cell in self._groups() if first < len(periods) else []:
                 if cell.start < period.end and period.start < cell.end:
                     file.unlink(missing_ok=True)
+            if new_encoder is not None:
+                write_state(new_encoder, self.path / ENCODER)
             twin.compact()
             write_state(twin.state(), self._file(period))
             periods = periods.with_one(period)
             self._build(periods, 0, len(periods))
+
+    def encoder(self) -> Any:
+        """Return what made rows of numbers of the tables of all periods.
+
+        Returns
+        -------
+        TableEncoder or None
+            A copy, with which the rows of further periods are encoded; None for rows of numbers.
+        """
+        kept = self.path / ENCODER
+        return restored(read_state(kept)) if kept.exists() else None
 
     def query(self, start: object = None, end: object = None) -> Any:
         """Return one sketch or estimator of all rows from ``start`` to before ``end``.
@@ -292,32 +321,6 @@ def _as_period(start: object, end: object) -> tuple[Period, str]:
 def _check_kind(kind: str, known: str) -> None:
     if kind != known:
         raise ValueError(f"periods of this archive are {known}, got {kind}; give the same")
-
-
-def _checked_state(state: Any) -> Any:
-    """Return an independent copy of what is to be kept, or refuse it."""
-    if not all(hasattr(state, name) for name in ("state", "merge", "compact")):
-        raise TypeError(
-            f"an archive keeps sketches and estimators that merge, got a {type(state).__name__}"
-        )
-    twin = restored(state.state())
-    sketch = twin if hasattr(twin, "update") else getattr(twin, "_sketch", None)
-    sketch = getattr(twin, "sketch_", None) if sketch is None else sketch
-    if isinstance(sketch, SlidingWindow) or getattr(sketch, "decay", 1.0) < 1.0:
-        raise NotMergeableError(
-            "a state that forgets does not count all rows of its period alike; drop window and "
-            "half_life"
-        )
-    if getattr(sketch, "n_features", 0) is None:
-        raise ValueError("the state has seen no rows; add one that has")
-    return twin
-
-
-def _check_mergeable(one: Any, other: Any) -> None:
-    try:
-        one.merge(other)
-    except NotMergeableError as error:
-        raise NotMergeableError(f"the state does not fit those of the archive: {error}") from None
 
 
 def _overlap(period: Period, other: Period, kind: str, same: bool) -> ValueError:

@@ -110,7 +110,7 @@ def _beyond(below: Array, above: Array, limit: float, error: float, floor: float
     base = below + (error + floor) * identity
     top = above + (floor - error) * identity
     ratios, vectors = scipy.linalg.eigh(top, base)
-    # The floor keeps the base from being singular: so much do its roundings count.
+    # Without the floor the base could be singular; this is what its roundings can change.
     condition = float(np.trace(base)) / (error + floor)
     slack = 1.0 + gamma(16 * len(base) + 64) * condition
     return np.asarray(vectors.T[ratios > limit * slack])

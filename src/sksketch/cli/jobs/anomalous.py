@@ -111,7 +111,7 @@ def _farthest(saved: Saved, rows: Rows, top: int, ids: list[str]) -> tuple[list[
         parts: Array = detector.contributions(X[least])
         for at, i in enumerate(least.tolist()):
             columns = np.argsort(parts[at], kind="stable")[:NAMED]
-            texts = tuple(str(beside[name][i]) for name in ids)
+            texts = tuple(_text(beside[name][i]) for name in ids)
             named = [(names[j], float(parts[at, j])) for j in columns.tolist()]
             kept.append(Found(-float(scores[i]), n_rows + i, texts, named, bool(outliers[i])))
         kept = heapq.nsmallest(top, kept, key=lambda f: (-f.distance, f.row))
@@ -120,3 +120,13 @@ def _farthest(saved: Saved, rows: Rows, top: int, ids: list[str]) -> tuple[list[
     if not n_rows:
         raise typer.BadParameter("the source gave no rows; give one that has some")
     return kept, n_rows, n_outliers
+
+
+def _text(value: Any) -> str:
+    """Return a value as a table has it: CSV is read as floats, also where all are whole.
+
+    >>> _text(10293.0), _text(0.5), _text("a")
+    ('10293', '0.5', 'a')
+    """
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if whole else str(value)

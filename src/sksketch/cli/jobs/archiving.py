@@ -33,13 +33,14 @@ def add_file(archive: str, file: str, start: str, end: str, *, replace: bool) ->
     """Add a saved state to an archive."""
     with blaming(file):
         saved = read(file)
-    if saved.encoder is not None:
-        raise typer.BadParameter(
-            f"{file} encodes its table in units of its own rows, which do not merge; learn from "
-            "columns of numbers"
-        )
     kept = Archive(archive)
-    kept.add(saved.model, moment(start), moment(end), replace=replace)
+    if len(kept) and not are_alike(saved, Saved(None, None, kept.encoder())):
+        raise typer.BadParameter(
+            f"{file} is not in the units of {archive}, whose tables were encoded otherwise; learn "
+            f"it with --like {archive}"
+        )
+    period = moment(start), moment(end)
+    kept.add(saved.model, *period, replace=replace, encoder=saved.encoder)
     n_periods = len(kept)
     echo(f"{archive} has {n_periods:,} period{'s' if n_periods > 1 else ''}", err=True)
 
@@ -50,12 +51,19 @@ def query_range(
     """Save what the periods of a range are merged to."""
     check_place(output)
     with blaming(archive):
-        model = Archive(archive).query(moment(start), moment(end))
-        names = getattr(model, "feature_names_in_", None)
-        saved = Saved(model, None if names is None else list(names))
+        saved = of_range(archive, start, end)
         write(saved, output)
         if output != STDOUT:
             print_model(saved, output, as_json)
+
+
+def of_range(archive: str, start: str | None, end: str | None) -> Saved:
+    """Return what the periods of a range are merged to."""
+    kept = Archive(archive)
+    model, encoder = kept.query(moment(start), moment(end)), kept.encoder()
+    names = getattr(model if encoder is None else None, "feature_names_in_", None)
+    names = names if encoder is None else encoder.get_feature_names_out()
+    return Saved(model, None if names is None else [str(name) for name in names], encoder)
 
 
 def list_all(archive: str, *, as_json: bool) -> None:

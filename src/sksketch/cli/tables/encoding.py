@@ -22,6 +22,8 @@ from sksketch.streams.blocks import Block
 from sksketch.streams.encoded import EncodedSource
 from sksketch.tables import FormulaEncoder, TableEncoder
 from sksketch.tables.column_summary import kind_of
+from sksketch.time import Archive
+from sksketch.time.archive import is_archive
 
 
 def encoder_checkpoint(checkpoint: Path | None) -> Path | None:
@@ -91,7 +93,8 @@ class AlikeSource(EncodedSource):
         n_missing = 0
         for block in tables:
             table: Any = block.X
-            n_missing += sum(count_missing(column) for column in table.select(names).columns)
+            known = [name for name in names if name in table.column_names]
+            n_missing += sum(count_missing(column) for column in table.select(known).columns)
             yield Block(self.encoder.transform(table), block.y, block.sample_weight)
             self.n_missing, self.n_dropped = n_missing, self._tables.n_dropped
 
@@ -108,7 +111,7 @@ def open_alike(rows: Rows, target: str | None) -> AlikeSource:
         )
     path = str(rows.like)
     with blaming(path):
-        encoder = read(path).encoder
+        encoder = Archive(path).encoder() if is_archive(path) else read(path).encoder
     if encoder is None:
         raise typer.BadParameter(
             f"{path} was learned from columns of numbers, which need no --like; leave it out"
