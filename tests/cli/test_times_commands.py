@@ -191,6 +191,7 @@ def test_months_of_a_raw_table_compare_merge_and_are_archived(tmp_path, monkeypa
     for line, remedy in (
         (["compare", "jan.sks", "alone.sks"], "--like jan.sks"),
         (["merge", "jan.sks", "alone.sks", "-o", "no.sks"], "--like"),
+        (["report", "alone.sks", "--before", "jan.sks", "-o", "no.html"], "--like jan.sks"),
         (["archive", "add", "year", "alone.sks", *february], "--like year"),
         (["pca", "feb.csv", "--like", "jan.sks", "--columns", "load", *learn, "no.sks"], "leave"),
     ):
@@ -215,3 +216,23 @@ def test_months_of_a_raw_table_compare_merge_and_are_archived(tmp_path, monkeypa
     assert str(one) == str(other)
     assert main(["apply", "both.sks", "feb.csv", "-o", "scores.npy"]) == 0
     assert np.load("scores.npy").shape == (900, 2)
+
+
+def test_the_last_week_of_a_raw_table(table, capsys):
+    frame = pd.read_csv("rows.csv")
+    frame["city"] = np.where(np.arange(len(frame)) % 3, "Oslo", "Bergen")
+    frame.loc[5, "a"] = np.nan
+    frame.to_csv("raw.csv", index=False)
+    window = ["--window", "7d", "--time", "when", "--exclude", "name", "-k", "2", "-o"]
+    assert main(["pca", "raw.csv", *window, "week.sks"]) == 0
+    encoder, model = (step for _, step in load("week.sks").steps)
+    assert "when" not in encoder.feature_names_in_
+    assert model.n_samples_seen_ == 7 * 24
+    last = encoder.transform(frame.drop(columns=["when", "name"]).tail(7 * 24))
+    np.testing.assert_allclose(model.mean_, last.mean(axis=0), atol=1e-9)
+    # The units of another table, and rows with holes left out.
+    assert main(["pca", "raw.csv", *window[:4], "--like", "week.sks", "-o", "same.sks"]) == 0
+    again = load("same.sks").steps[1][1]
+    np.testing.assert_array_equal(again.mean_, model.mean_)
+    assert main(["pca", "raw.csv", *window, "dropped.sks", "--missing", "drop"]) == 0
+    assert "1 rows left out" in capsys.readouterr().out

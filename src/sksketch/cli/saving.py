@@ -22,7 +22,6 @@ from sksketch.state.blame import fitting, using
 from sksketch.state.disk import replacing
 from sksketch.state.persistence import State, dump, read_state, to_bytes, write_state
 from sksketch.streams import RowSource
-from sksketch.streams.encoded import EncodedSource
 from sksketch.tables import FormulaEncoder, TableEncoder
 
 STDOUT = "-"
@@ -51,7 +50,7 @@ class Saved(NamedTuple):
 
 def of_source(model: Any, source: RowSource) -> Saved:
     """Return a model with what its source knows."""
-    encoder = source.encoder if isinstance(source, EncodedSource) else None
+    encoder = source.encoder
     assert encoder is None or isinstance(encoder, TableEncoder | FormulaEncoder)
     n_missing = source.n_missing
     if encoder is not None and not source.n_missing:
@@ -125,6 +124,15 @@ def _with_file(merged: Saved, path: str | Path) -> Saved:
         raise NotMergeableError(*parts_of(error), place=str(path)) from None
     counts = merged.n_missing + other.n_missing, merged.n_dropped + other.n_dropped
     return Saved(model, merged.names or other.names, merged.encoder, None, *counts)
+
+
+def check_alike(one: Saved, other: Saved, before: str, after: str) -> None:
+    """Refuse two files of tables that were encoded each by its own rows."""
+    if not are_alike(one, other):
+        raise typer.BadParameter(
+            f"the tables of {before} and {after} were encoded each by its own rows, in units of "
+            f"its own; learn the second one with --like {before}"
+        )
 
 
 def are_alike(one: Saved, other: Saved) -> bool:

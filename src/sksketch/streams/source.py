@@ -143,7 +143,11 @@ class RowSource:
     n_missing, n_dropped : int
         Missing values met, and rows dropped because of them, in the blocks given since
         ``blocks`` was called.
+    encoder : TableEncoder or None
+        What makes rows of numbers of the tables of a file, where that is done.
     """
+
+    encoder: Any = None
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ import typer
 
 from sksketch.cli.options import check_place
 from sksketch.cli.printing import echo
-from sksketch.cli.saving import STDOUT, Saved, are_alike, blaming, read, write
+from sksketch.cli.saving import STDOUT, Saved, are_alike, blaming, check_alike, read, write
 from sksketch.cli.show import print_model
 from sksketch.sketches.windows.times import as_moment, shown
 from sksketch.time import Archive, Comparison
@@ -88,11 +88,7 @@ def compare_files(
     """Print what changed between two saved states."""
     with blaming(f"{before} or {after}"):
         one, other = read(before), read(after)
-        if not are_alike(one, other):
-            raise typer.BadParameter(
-                f"the tables of {before} and {after} were encoded each by its own rows, in units "
-                f"of its own; learn the second one with --like {before}"
-            )
+        check_alike(one, other, before, after)
         if None not in (one.names, other.names) and one.names != other.names:
             raise typer.BadParameter(_difference(before, after, one, other))
         found = compare_states(one.model, other.model, confidence=confidence, kurtosis=kurtosis)

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from sksketch.cli.printing import echo
-from sksketch.cli.saving import STDOUT, Saved, blaming, named, opened
+from sksketch.cli.saving import STDOUT, Saved, blaming, check_alike, named, opened
 from sksketch.cli.show import print_facts, print_json, print_model
 from sksketch.present.report import Source, render
 from sksketch.run.checkpoints import KIND
@@ -62,8 +62,11 @@ def write_report(file: str, output: str, before: str | None, *, as_json: bool, q
         saved, rows_done = _read(file)
         columns = None if saved.encoder is None else saved.encoder.columns_
         source = Source(Path(file).name, os.path.getsize(file), rows_done, columns)
-        earlier = None if before is None else _read(before)[0].model
-        page = render(saved.model, source, saved.names, earlier).encode()
+        earlier = None if before is None else _read(before)[0]
+        if earlier is not None and before is not None:
+            check_alike(earlier, saved, before, file)
+        first = None if earlier is None else earlier.model
+        page = render(saved.model, source, saved.names, first).encode()
     with opened(output) as target:
         target.write(page)
     if output == STDOUT:

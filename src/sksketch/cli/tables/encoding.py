@@ -89,7 +89,7 @@ class AlikeSource(EncodedSource):
     """The rows of a table as those of another one were encoded; what is missing is counted here."""
 
     def _encoded(self, tables: Iterator[Block]) -> Generator[Block, None, None]:
-        names = [str(name) for name in self.encoder.feature_names_in_]  # type: ignore[attr-defined]
+        names = [str(name) for name in self.encoder.feature_names_in_]
         n_missing = 0
         for block in tables:
             table: Any = block.X
