@@ -36,6 +36,7 @@ def folder(tmp_path_factory):
     frame.to_csv(place / "rows.csv", index=False)
     frame[:350].to_parquet(place / "part1.parquet")
     frame[350:].to_parquet(place / "part2.parquet")
+    frame.round(3).to_csv(place / "export.csv", index=False, sep=";", decimal=",", na_rep="-")
     (place / "days").mkdir()
     for day in range(3):
         frame[day * 200 : (day + 1) * 200].to_csv(place / "days" / f"{day}.csv", index=False)
