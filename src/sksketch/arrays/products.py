@@ -285,8 +285,8 @@ def _add_gram_by_columns(C: Array, rows: Array) -> None:
     """Add tiles of the product, each from all rows; or the whole, where it has the same bits."""
     groups = [slice(i, i + TILE_ROWS) for i in range(0, len(rows), TILE_ROWS)]
     if not helped():
-        # BLAS is faster with one large product.
-        while groups and strips_are_alike(len(C), len(rows[groups[0]])):
+        # BLAS is faster with one large product. For the few rows at the end a trial would not pay.
+        while groups and groups[0].stop <= len(rows) and strips_are_alike(len(C), TILE_ROWS):
             part = rows[groups.pop(0)]
             add_inner_inplace(C, part, part)
     _add_strips(C, [rows[group] for group in groups])
