@@ -284,3 +284,15 @@ def test_numbers_written_otherwise_are_named():
     assert 'read them with decimal ","' in words["comma"].text
     assert "but for 'n.a.': read it as missing" in words["marked"].text
     assert words["zip"].text == "9 categories"
+
+
+def test_dates_of_files_of_text_and_of_arrow_are_the_same():
+    moments = pd.date_range("2026-01-01", periods=300, freq="7h")
+    dates = pd.DataFrame({"when": moments, "a": np.arange(300.0)})
+    texts = dates.assign(when=dates["when"].dt.strftime("%Y-%m-%d %H:%M:%S"))
+    for learned, other in ((dates, texts), (texts, dates)):
+        encoder = TableEncoder().fit(learned)
+        assert encoder.columns_["when"].kind == "date"
+        np.testing.assert_array_equal(encoder.transform(other), encoder.transform(learned))
+    with pytest.raises(ValueError, match="of the kind 'text' here and was 'date' before"):
+        TableEncoder().fit(dates).transform(texts.assign(when="soon"))

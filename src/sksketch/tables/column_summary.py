@@ -10,7 +10,7 @@ from sksketch._typing import Array
 from sksketch.exceptions import NotMergeableError
 from sksketch.state.persistence import State
 from sksketch.streams.formats.arrow import load_pyarrow
-from sksketch.tables.dates import PARTS, date_parts
+from sksketch.tables.dates import PARTS, date_parts, parsed
 from sksketch.tables.kernels.column_facts import N_FACTS, N_LANES
 from sksketch.tables.numbers import NumberSummary
 from sksketch.tables.texts import TILE_ROWS, TextSummary
@@ -78,6 +78,30 @@ def one_array(column: Any) -> Any:
     merged = column.unify_dictionaries().combine_chunks()
     pa = load_pyarrow()
     return pa.concat_arrays(merged.chunks) if isinstance(merged, pa.ChunkedArray) else merged
+
+
+def as_learned(column: Any, kind: Kind) -> Any:
+    """Return dates as texts, or texts as dates, where that is what was learned from.
+
+    A file of text has no type for dates, and one of Arrow has.
+
+    >>> import datetime, pyarrow as pa
+    >>> as_learned(pa.array([datetime.date(2024, 2, 29)]), "text").to_pylist()
+    ['2024-02-29 00:00:00.000000']
+    >>> as_learned(pa.array(["2024-02-29"]), "date").to_pylist()
+    [datetime.datetime(2024, 2, 29, 0, 0)]
+    """
+    pa, now = load_pyarrow(), kind_of(column.type)
+    if (now, kind) == ("date", "text"):
+        if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+            column = pa.compute.local_timestamp(column)
+        return column.cast(pa.timestamp("us"), safe=False).cast(pa.large_string())
+    if (now, kind) == ("text", "date"):
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        found = parsed(column)
+        return column if found is None else found
+    return column
 
 
 def cells_of(column: Any) -> Cells:

@@ -17,6 +17,8 @@ from sksketch.state.persistence import State
 from sksketch.tables.column_summary import (
     Cells,
     ColumnSummary,
+    Kind,
+    as_learned,
     cells_of,
     one_array,
     refuse_infinite,
@@ -232,10 +234,11 @@ class TableEncoder(TransformerMixin, Estimator):
             )
         return table.select(wanted)
 
-    def _cells(self, table: Any) -> list[Cells]:
+    def _cells(self, table: Any, kinds: list[Kind] | None = None) -> list[Cells]:
         found = []
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            part = cells_of(one_array(column))
+        for i, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+            array = one_array(column)
+            part = cells_of(array if kinds is None else as_learned(array, kinds[i]))
             if self.missing == "error" and part.holes.any():
                 row = int(np.argmax(part.holes))
                 raise ValueError(
@@ -329,8 +332,9 @@ class TableEncoder(TransformerMixin, Estimator):
         table, named = as_table(X)
         self._check_width(table, named)
         used = self.columns_used()
-        cells = self._cells(self._select(table, used))
         summaries = self.summaries
+        kinds = [summaries[name].kind for name in used]
+        cells = self._cells(self._select(table, used), kinds)
         for name, part in zip(used, cells, strict=True):
             summaries[name].check(part, name)
         encodings = [one for one in self._encodings if one.plan.features]
