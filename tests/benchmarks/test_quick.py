@@ -67,6 +67,22 @@ def test_moments_times_and_measures_two_views_and_standard_errors(tmp_path):
     assert "total of 10 correlations" in printed
 
 
+def test_canonical_correlations_are_inside_their_intervals(tmp_path):
+    printed = quick("speed.canonical", "--json", str(tmp_path / "figures.json"))
+    found = json.loads((tmp_path / "figures.json").read_text())["one pass"]
+    for value, (low, high) in zip(found["correlations"], found["intervals"], strict=True):
+        assert 0.0 <= low <= value <= high <= 1.0
+    assert found["peak MB"] > found["before MB"] > 0
+    assert "pairs of 256 + 256 columns in float32" in printed
+
+
+def test_archives_answer_as_hour_by_hour(tmp_path):
+    quick("speed.archives", "--json", str(tmp_path / "figures.json"))
+    found = json.loads((tmp_path / "figures.json").read_text())
+    assert found["apart"] <= found["allowed"]
+    assert found["files"]["most"] < 25
+
+
 def test_sparse_times_and_measures_every_method(tmp_path, monkeypatch):
     monkeypatch.delenv("SKSKETCH_DATA", raising=False)
     printed = quick("speed.sparse_rows", "--json", str(tmp_path / "figures.json"))

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
@@ -46,6 +47,28 @@ def test_no_parameter_takes_anything(kind):
     for name in kind().get_params(deep=False):
         with pytest.raises(ValueError, match=f"^{name} is .*; give "):
             kind(**{name: object()})._check_params()
+
+
+@each_estimator
+def test_columns_that_are_not_numbers_are_named(kind):
+    if kind.__name__ in ("TableEncoder", "FormulaEncoder"):
+        pytest.skip("takes tables")
+    rng = np.random.default_rng(0)
+    numbers = pd.DataFrame(rng.random((30, 3)), columns=list("abc"))
+    table = numbers.assign(city=["Zug", "Bern"] * 15, when=pd.Timestamp("2026-01-01"))
+    y = numbers["a"] > 0.5 if "Classifier" in kind.__name__ else numbers["a"]
+    views = (numbers, numbers) if kind is sksketch.MultiviewMixture else (y,)
+    with pytest.raises(ValueError, match=r"not numbers: 'city' \(\w+\), 'when' \(datetime\); drop"):
+        kind().fit(table, *views)
+
+
+def test_what_else_is_wrong_with_a_table_is_said():
+    numbers = pd.DataFrame({"a": ["1", "2"], "b": [np.nan, 1.0]})
+    with pytest.raises(ValueError, match="NaN"):
+        sksketch.StreamingRidge().fit(numbers, [0.0, 1.0])
+    model = sksketch.StreamingRidge().fit(numbers[["a"]], [0.0, 1.0])
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(numbers.assign(c="x"))
 
 
 @each_estimator

@@ -195,6 +195,8 @@ def test_refusals(rng):
     X, y = table(rng, "poisson")
     with pytest.raises(ValueError, match="takes 0 and 1"):
         StreamingGLM().fit(X, y)
+    with pytest.raises(ValueError, match="got the text 'no'; recode them, as in y == 'no'"):
+        StreamingGLM().fit(X, np.where(y > 1, "yes", "no"))
     with pytest.raises(ValueError, match="takes positive numbers"):
         StreamingGLM("gamma").fit(X, y)
     with pytest.raises(ValueError, match="family is 'tweedie'"):

@@ -192,11 +192,11 @@ def _as_dense(X: object) -> Array:
         return np.asarray(without_traps(X))
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        text = [n for n, t in frame.schema.items() if not _is_number(t, frame.get_column(n))]
-        if text:
+        if others := columns_without_numbers(frame):
+            name, kind = next(iter(others.items()))
             raise TypeError(
-                f"expected columns of numbers, got {text[0]!r} of type {frame.schema[text[0]]}; "
-                "drop or encode the columns that are not numbers"
+                f"expected columns of numbers, got {name!r} of type {kind}; drop or encode the "
+                "columns that are not numbers"
             )
         rows = np.asarray(frame.to_numpy())
         if rows.dtype == object:
@@ -209,6 +209,19 @@ def _as_dense(X: object) -> Array:
         raise ValueError(
             f"could not read a {type(X).__name__} as rows of numbers; pass rows of equal length"
         ) from None
+
+
+def columns_without_numbers(X: object) -> dict[str, str]:
+    """Return names and types of those columns of a data frame that are not numbers.
+
+    >>> columns_without_numbers([[1.0]])
+    {}
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return {}
+    kinds = frame.schema.items()
+    return {n: str(kind) for n, kind in kinds if not _is_number(kind, frame.get_column(n))}
 
 
 def _is_number(kind: nw.dtypes.DType, column: nw.Series[Any]) -> bool:

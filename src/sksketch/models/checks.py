@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from sksketch._typing import Rows, RowsLike
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import finite, on_device, to_numpy
-from sksketch.arrays.rows import as_rows, laid_out, without_traps
+from sksketch.arrays.rows import as_rows, columns_without_numbers, laid_out, without_traps
 from sksketch.exceptions import NotMergeableError
 from sksketch.sketches import Sketch
 
@@ -26,7 +26,7 @@ def checked_rows(estimator: BaseEstimator, X: Any, *, reset: bool, all_finite: b
     if not (reset or all_finite) and is_plain(estimator, X):
         return without_traps(X)
     if not (on_device(X) or is_sparse_on_device(X)):
-        rows = validate_data(
+        rows = validated(
             estimator,
             without_traps(X),
             accept_sparse="csr",
@@ -45,6 +45,34 @@ def checked_rows(estimator: BaseEstimator, X: Any, *, reset: bool, all_finite: b
             f"{estimator.n_features_in_} features as input"
         )
     return rows
+
+
+def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
+    """Return what scikit-learn's `validate_data` does, or name the columns that are not numbers."""
+    try:
+        return validate_data(estimator, X, *y, **options)
+    except (TypeError, ValueError) as error:
+        others = columns_without_numbers(X)
+        # A column of objects may hold numbers; then something else was wrong, as with others
+        # than were learned from.
+        learned = X.shape[1] if options.get("reset", True) else estimator.n_features_in_
+        if not others or learned != X.shape[1] or _are_numbers(X[list(others)]):
+            raise
+        kinds = [(name, kind.split("(")[0].lower()) for name, kind in others.items()]
+        named = ", ".join(f"{name!r} ({kind})" for name, kind in kinds[:5])
+        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+        raise ValueError(
+            f"columns are not numbers: {named}{more}; drop them, or make numbers of them with "
+            f"make_pipeline(TableEncoder(), {type(estimator).__name__}(...))"
+        ) from error
+
+
+def _are_numbers(X: Any) -> bool:
+    try:
+        np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def is_plain(estimator: object, X: Any) -> bool:

@@ -75,6 +75,17 @@ class Family:
     likelihood: Callable[[Array, Array], tuple[Array, Array]]
     has_dispersion: bool
 
+    def check_numbers(self, targets: object) -> None:
+        """Refuse targets that are text."""
+        values = np.asarray(targets)
+        words = values.ravel() if values.dtype.kind in "OSUT" else ()
+        text = next((str(one) for one in words if isinstance(one, str)), None)
+        if text is not None:
+            raise ValueError(
+                f"family={self.name!r} takes {self.words} as targets, got the text {text!r}; "
+                f"recode them, as in y == {text!r}"
+            )
+
     def check(self, targets: Array) -> None:
         """Refuse targets that the family does not have."""
         wrong = ~self.takes(targets)

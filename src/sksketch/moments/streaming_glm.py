@@ -10,13 +10,12 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.rows import as_rows, as_weights
 from sksketch.exceptions import NotMergeableError
 from sksketch.models.base import Estimator, or_as_before
-from sksketch.models.checks import checked_rows, host_rows
+from sksketch.models.checks import checked_rows, host_rows, validated
 from sksketch.models.constraints import (
     FLAG,
     NOTHING,
@@ -152,10 +151,12 @@ class StreamingGLM(RegressorMixin, Estimator):
     # Learning
 
     def _checked(self, X: RowsLike, y: RowsLike | None, reset: bool) -> tuple[Any, Array]:
-        rows, targets = validate_data(
+        given = host_rows(y)
+        FAMILIES[self.family].check_numbers(given)
+        rows, targets = validated(
             self,
             host_rows(X),
-            host_rows(y),
+            given,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             y_numeric=True,

@@ -16,14 +16,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from sksketch._keys import ONLINE_METHODS
 from sksketch._typing import Array, OneRow, Rows, RowsLike
 from sksketch.arrays.rows import laid_out
 from sksketch.exceptions import NotMergeableError
 from sksketch.models.base import Estimator, or_as_before
-from sksketch.models.checks import host_rows
+from sksketch.models.checks import host_rows, validated
 from sksketch.models.constraints import FLAG, NOTHING, Constraints, number, one_of, whole
 from sksketch.models.scikit_learn import Callbacks
 from sksketch.online import learning
@@ -172,7 +171,7 @@ class OnlineEstimator(Estimator):
         """Return rows, numeric targets, targets as given and weights, or raise one clear error."""
         rows, given = host_rows(X), host_rows(y)
         if reset or not need_no_check(self, rows, given):
-            rows, given = validate_data(
+            rows, given = validated(
                 self,
                 rows,
                 given,
@@ -270,9 +269,7 @@ class OnlineEstimator(Estimator):
     def _scores(self, X: RowsLike) -> Array:
         """Return raw scores, one column for each learner."""
         self._require_fitted()
-        checked = validate_data(
-            self, host_rows(X), accept_sparse="csr", dtype=np.float64, reset=False
-        )
+        checked = validated(self, host_rows(X), accept_sparse="csr", dtype=np.float64, reset=False)
         rows = laid_out(checked)
         if sp.issparse(rows):
             return self._vocabulary.scores(rows, self._weights())

@@ -11,14 +11,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
 from sksketch._keys import REDUCED_METHODS
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.rows import as_rows, as_weights
 from sksketch.exceptions import StateFormatError
 from sksketch.models.base import Estimator, or_as_before
-from sksketch.models.checks import checked_rows, host_rows
+from sksketch.models.checks import checked_rows, host_rows, validated
 from sksketch.models.constraints import (
     FLAG,
     Constraints,
@@ -254,7 +253,7 @@ class ReducedEstimator(Estimator):
         self, X: RowsLike, y: RowsLike, sample_weight: RowsLike | None
     ) -> tuple[Any, ReducedProblem, Array]:
         """Return the fitted reduction, the problem on its coordinates, and units of columns."""
-        rows, labels = validate_data(
+        rows, labels = validated(
             self,
             host_rows(X),
             host_rows(y),

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.device_sparse import is_sparse_on_device
@@ -17,7 +16,7 @@ from sksketch.arrays.namespace import like, on_device, precision, to_numpy
 from sksketch.arrays.rounding import gamma
 from sksketch.arrays.rows import times
 from sksketch.models import standardized
-from sksketch.models.checks import are_plain, checked_rows, host_rows
+from sksketch.models.checks import are_plain, checked_rows, host_rows, validated
 from sksketch.models.constraints import (
     FLAG,
     NOTHING,
@@ -133,7 +132,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
             return rows, targets.ravel() if targets.shape[1:] == (1,) else targets
         if not reset and are_plain(self, X, y) and np.asarray(y).dtype == np.float64:
             return host_rows(X), y
-        rows, targets = validate_data(
+        rows, targets = validated(
             self,
             host_rows(X),
             host_rows(y),
