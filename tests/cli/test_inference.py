@@ -45,6 +45,23 @@ def test_ridge_prints_the_table(table, tmp_path, run):
     assert "Coefficients with standard errors" in page.read_text()
 
 
+def test_coefficients_of_raw_tables_are_in_their_units(tmp_path, run):
+    rng = np.random.default_rng(0)
+    city, price = rng.choice(["Bern", "Rome", "Zug"], 300, p=[0.2, 0.5, 0.3]), rng.random(300)
+    y = 2.0 * (city == "Zug") + 5.0 * price + rng.standard_normal(300)
+    path = tmp_path / "raw.csv"
+    lines = [f"{c},{p:.17g},{t:.17g}" for c, p, t in zip(city, price, y, strict=True)]
+    path.write_text("\n".join(["city,price,kwh", *lines]))
+    options = ("--target", "kwh", "--alpha", 0, "--inference", "-o", tmp_path / "m.sks")
+    assert "'Rome' is the reference" in run("ridge", path, *options)
+    found = json.loads(run("ridge", path, *options, "--json"))["inference"]
+    assert found["names"] == ["(intercept)", "city=Zug", "city=Bern", "price"]
+    X = np.column_stack([city == "Zug", city == "Bern", price]).astype(float)
+    expected = StreamingRidge(alpha=0.0).fit(X, y).inference()
+    np.testing.assert_allclose(found["coefficient"], expected.coef, rtol=1e-12)
+    np.testing.assert_allclose(found["standard_error"], expected.standard_error, rtol=1e-12)
+
+
 def test_a_chosen_penalty_is_refused(table, tmp_path, capfd):
     words = ["ridge", table[2], "--target", "kwh", "--alpha", "auto", "--inference"]
     assert cli.main([*map(str, words), "-o", str(tmp_path / "m.sks")]) == 2

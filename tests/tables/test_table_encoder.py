@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from _support import messy
-from sksketch import TableEncoder
+from sksketch import TableEncoder, load
 
 # The roundings of sums over some hundred rows.
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
@@ -296,3 +296,22 @@ def test_dates_of_files_of_text_and_of_arrow_are_the_same():
         np.testing.assert_array_equal(encoder.transform(other), encoder.transform(learned))
     with pytest.raises(ValueError, match="of the kind 'text' here and was 'date' before"):
         TableEncoder().fit(dates).transform(texts.assign(when="soon"))
+
+
+@pytest.mark.parametrize("most", [50, 3])
+def test_a_reference_has_no_column(most, tmp_path):
+    names = np.repeat(["b", "a", "c", "d"], [50, 30, 15, 5])
+    table = pd.DataFrame({"name": names, "hole": np.where(names == "a", None, names)})
+    plain = TableEncoder(max_categories=most).fit(table)
+    encoder = TableEncoder(max_categories=most, reference=True).fit(table[:60])
+    encoder.merge(TableEncoder(max_categories=most, reference=True).fit(table[60:]))
+    encoder.save(tmp_path / "encoder.sks")
+    encoder = load(tmp_path / "encoder.sks")
+    kept = [name for name in plain.get_feature_names_out() if not name.endswith("=b")]
+    assert encoder.get_feature_names_out().tolist() == kept
+    assert "'b' is the reference" in encoder.columns_["name"].text
+    unknown = pd.DataFrame({"name": ["z", "b"], "hole": ["z", None]})
+    for rows in (table, unknown):
+        columns = [i for i, one in enumerate(plain.get_feature_names_out()) if one in kept]
+        expected = np.asarray(plain.transform(rows))[:, columns]
+        np.testing.assert_array_equal(encoder.transform(rows), expected)

@@ -54,12 +54,13 @@ def open_source(
     *,
     learns: bool = False,
     numbers: bool = False,
+    in_units: bool = False,
 ) -> RowSource:
     """Open what the options describe; a table with other columns than numbers is encoded.
 
     That takes a pass over the rows, which tells how to write them as numbers. Where the command
     ``learns`` to predict, rows without a target are refused before, and where it predicts
-    ``numbers``, a target that is text.
+    ``numbers``, a target that is text. ``in_units`` is for coefficients that are read one by one.
     """
     for source in rows.sources:
         if source.endswith(".sks"):
@@ -81,7 +82,8 @@ def open_source(
             others = [str(error.column)]
     table = _with_target(open_rows(where, **raw_reading(reading, rows)), learns, numbers)
     announce(rows, run, others_of(table) or others)
-    return learn_encoder(table, raw_reading(reading, rows), rows, run, spread, checkpoint_of(run))
+    how = raw_reading(reading, rows), rows, run, spread, checkpoint_of(run)
+    return learn_encoder(table, *how, in_units=in_units)
 
 
 def _with_target(source: RowSource, learns: bool, numbers: bool) -> RowSource:

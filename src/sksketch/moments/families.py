@@ -86,14 +86,16 @@ class Family:
                 f"recode them, as in y == {text!r}"
             )
 
-    def check(self, targets: Array) -> None:
-        """Refuse targets that the family does not have."""
+    def checked(self, given: Array) -> Array:
+        """Return targets as float64, refusing those that the family does not have."""
+        targets = np.asarray(given, dtype=np.float64)
         wrong = ~self.takes(targets)
         if wrong.any():
             raise ValueError(
                 f"family={self.name!r} takes {self.words} as targets, got {targets[wrong][0]:g}; "
                 "recode them, or choose another family"
             )
+        return targets
 
 
 def _nothing(y: Array, m: Array) -> tuple[Array, Array]:

@@ -162,9 +162,7 @@ class StreamingGLM(RegressorMixin, Estimator):
             y_numeric=True,
             reset=reset,
         )
-        targets = np.asarray(targets, dtype=np.float64)
-        FAMILIES[self.family].check(targets)
-        return as_rows(rows), targets
+        return as_rows(rows), FAMILIES[self.family].checked(targets)
 
     def fit(
         self, X: RowsLike, y: RowsLike | None = None, sample_weight: RowsLike | None = None

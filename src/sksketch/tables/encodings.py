@@ -59,6 +59,7 @@ class Options(NamedTuple):
     missing: str
     text: str
     dates: str
+    reference: bool
 
 
 class Encoding(ABC):
@@ -141,14 +142,24 @@ class Numbers(Encoding):
 
 
 class Categories(Encoding):
-    """A column for each of the most frequent values."""
+    """A column for each of the most frequent values; the first has none if it is a reference."""
 
     n_filled = 1.0
 
-    def __init__(self, name: str, values: list[str], missing: bool, other: bool, text: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        values: list[str],
+        missing: bool,
+        other: bool,
+        text: str,
+        *,
+        reference: bool = False,
+    ) -> None:
         self._values = load_pyarrow().array(values, load_pyarrow().large_string())
-        self._n, self._missing, self._other = len(values), missing, other
-        ends = [*values, *([MISSING_NAME] * missing), *([OTHER_NAME] * other)]
+        self._first = int(reference)
+        self._n, self._missing, self._other = len(values) - self._first, missing, other
+        ends = [*values[self._first :], *([MISSING_NAME] * missing), *([OTHER_NAME] * other)]
         self.plan = ColumnPlan("categories", tuple(f"{name}={end}" for end in ends), text)
 
     def codes(self, cells: Cells) -> Array:
@@ -159,7 +170,8 @@ class Categories(Encoding):
             texts = pa.nulls(cells.n_rows, pa.large_string())
         found = pa.compute.index_in(texts, value_set=self._values, skip_nulls=True)
         rest = self._n + self._missing if self._other else -1
-        codes = np.asarray(found.fill_null(rest).to_numpy(zero_copy_only=False))
+        codes = np.asarray(found.fill_null(rest + self._first).to_numpy(zero_copy_only=False))
+        codes = codes - self._first if self._first else codes
         if self._missing and texts.null_count:
             codes = np.where(cells.holes, self._n, codes)
         return codes
@@ -287,14 +299,15 @@ def _of_text(name: str, column: ColumnSummary, options: Options) -> Encoding:
     if many and values.all_differ:
         hint = word_on_numbers(values.counts)
         return Dropped(f"an identifier: all {text.n_known:,} values are different{hint}")
-    return _of_categories(name, values, n_missing, options.max_categories)
+    return _of_categories(name, values, n_missing, options)
 
 
-def _of_categories(name: str, values: Values, n_missing: int, most: int) -> Encoding:
+def _of_categories(name: str, values: Values, n_missing: int, options: Options) -> Encoding:
     """Return the encoding by the most frequent values; as in scikit-learn, holes are one of them.
 
     Of equally frequent ones the last in the order of the alphabet stay, holes behind all.
     """
+    most = options.max_categories
     ranked: list[tuple[int, bool, str]] = sorted(
         [(n, False, value) for value, n in values.counts.items()]
         + ([(n_missing, True, "")] if n_missing else [])
@@ -315,8 +328,11 @@ def _of_categories(name: str, values: Values, n_missing: int, most: int) -> Enco
         text += ", the others together"
     if n_missing:
         text += ", and missing" if missing else "; missing is one of the others"
+    reference = options.reference and bool(names) and len(names) + missing + other > 1
+    if reference:
+        text += f"; {names[0]!r} is the reference"
     text += word_on_numbers(values.counts)
-    return Categories(name, names, missing, other, text)
+    return Categories(name, names, missing, other, text, reference=reference)
 
 
 def name_apart(encodings: list[Encoding]) -> None:

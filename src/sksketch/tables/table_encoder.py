@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 
 from sksketch._typing import Array
 from sksketch.models.base import Estimator, or_as_before
-from sksketch.models.constraints import Constraints, one_of, whole
+from sksketch.models.constraints import FLAG, Constraints, one_of, whole
 from sksketch.state.persistence import State
 from sksketch.tables.column_summary import (
     Cells,
@@ -54,6 +54,9 @@ class TableEncoder(TransformerMixin, Estimator):
         What becomes of free text: its words, hashed to 1024 columns, or nothing.
     dates : {"parts", "drop"}, default="parts"
         What becomes of dates: the year with its fraction, the weekday and the hour, or nothing.
+    reference : bool, default=False
+        Whether the most frequent name of a column gets no column of its own, so that coefficients
+        of the others are differences from it.
 
     Attributes
     ----------
@@ -114,6 +117,7 @@ class TableEncoder(TransformerMixin, Estimator):
         "missing": (one_of("mean", "indicator", "error"),),
         "text": (one_of("hash", "drop"),),
         "dates": (one_of("parts", "drop"),),
+        "reference": (FLAG,),
     }
     # Rows may have columns of any type.
     takes_tables = True
@@ -128,12 +132,14 @@ class TableEncoder(TransformerMixin, Estimator):
         missing: str = "mean",
         text: str = "hash",
         dates: str = "parts",
+        reference: bool = False,
     ) -> None:
         self.numeric = numeric
         self.max_categories = max_categories
         self.missing = missing
         self.text = text
         self.dates = dates
+        self.reference = reference
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

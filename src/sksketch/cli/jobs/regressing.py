@@ -63,7 +63,9 @@ def learn_ridge(
         source, has_intercept = by_formula(formula, rows, target, run, spread)
         options = options | {"fit_intercept": options["fit_intercept"] and has_intercept}
     else:
-        source = open_for(timing, rows, target, run, spread, learns=True, numbers=True)
+        # Least squares has the same predictions in any units.
+        checks = {"learns": True, "numbers": True, "in_units": inference and _penalty(alpha) == 0.0}
+        source = open_for(timing, rows, target, run, spread, **checks)
     options = options | timing.options
     learned, held = shares(source, holdout)
     model = numbered(_model(alpha, **options, **sketch_options(method, source)), method, spread)
@@ -72,13 +74,18 @@ def learn_ridge(
     save(of_source(model, source), run, inference)
 
 
+def _penalty(alpha: str) -> float:
+    """Return the number that --alpha gives, NaN for none."""
+    try:
+        return float(alpha)
+    except ValueError:
+        return math.nan
+
+
 def _model(alpha: str, **options: Any) -> Any:
     if alpha == "auto":
         return StreamingRidgeCV(ALPHAS, **options)
-    try:
-        penalty = float(alpha)
-    except ValueError:
-        penalty = math.nan
+    penalty = _penalty(alpha)
     if not 0.0 <= penalty < math.inf:
         raise typer.BadParameter(f"--alpha {alpha} is neither auto nor a number from 0 on")
     return StreamingRidge(penalty, **options)

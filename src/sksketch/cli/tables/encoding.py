@@ -38,10 +38,18 @@ def learn_encoder(
     run: Run,
     spread: Spread | None,
     checkpoint: Path | None,
+    *,
+    in_units: bool = False,
 ) -> EncodedSource:
-    """Return the rows of a raw table as numbers, after a pass that learns what the columns hold."""
-    missing = "error" if rows.missing == "error" else "mean"
-    encoder = TableEncoder(missing=missing)
+    """Return the rows of a raw table as numbers, after a pass that learns what the columns hold.
+
+    ``in_units`` is for coefficients that are read one by one: numbers stay in the units of the
+    table, and names count beside a reference.
+    """
+    options: dict[str, Any] = {"missing": "error" if rows.missing == "error" else "mean"}
+    if in_units:
+        options |= {"numeric": "passthrough", "reference": True}
+    encoder = TableEncoder(**options)
     path = encoder_checkpoint(checkpoint)
     with progress_bar(shown=not run.quiet, what="columns") as bar:
         if spread is not None and (spread.workers is not None or spread.dask is not None):
@@ -51,12 +59,12 @@ def learn_encoder(
             else:
                 fit_workers(encoder, table, parts, spread.workers or 1, progress=bar)
         else:
-            options: dict[str, Any] = {"checkpoint": path, "every": run.every, "progress": bar}
+            ways: dict[str, Any] = {"checkpoint": path, "every": run.every, "progress": bar}
             try:
-                fit_stream(encoder, table, resume=not run.restart, **options)
+                fit_stream(encoder, table, resume=not run.restart, **ways)
             except ChangedRunError:
                 # Left by a run over something else that did not come to its end.
-                fit_stream(encoder, table, resume=False, **options)
+                fit_stream(encoder, table, resume=False, **ways)
     return encoded(table, encoder)
 
 
