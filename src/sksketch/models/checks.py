@@ -47,7 +47,7 @@ def checked_rows(estimator: BaseEstimator, X: Any, *, reset: bool, all_finite: b
     return rows
 
 
-def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
+def validated(estimator: BaseEstimator, X: Rows, *y: object, **options: object) -> Any:
     """Return what scikit-learn's `validate_data` does, or name the columns that are not numbers."""
     try:
         return validate_data(estimator, X, *y, **options)
@@ -67,7 +67,7 @@ def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
         ) from error
 
 
-def _are_numbers(X: Any) -> bool:
+def _are_numbers(X: object) -> bool:
     try:
         np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):

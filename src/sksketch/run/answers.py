@@ -215,7 +215,7 @@ def _names(model: Any, method: str, values: Array) -> list[str]:
 class _Tally(Protocol):
     """A score, added up block by block."""
 
-    def add(self, block: Block, answer: Any) -> None:
+    def add(self, block: Block, answer: Array) -> None:
         """Add the answers for some rows."""
 
     def result(self) -> float:
@@ -228,7 +228,7 @@ class _Mean:
     def __init__(self) -> None:
         self._sum, self._n = 0.0, 0
 
-    def add(self, block: Block, answer: Any) -> None:
+    def add(self, block: Block, answer: Array) -> None:
         self._sum += float(np.sum(answer))
         self._n += len(answer)
 
@@ -239,7 +239,7 @@ class _Mean:
 class _Accuracy(_Mean):
     """The share of labels predicted rightly."""
 
-    def add(self, block: Block, answer: Any) -> None:
+    def add(self, block: Block, answer: Array) -> None:
         super().add(block, np.asarray(answer) == np.asarray(_targets(block)))
 
 
@@ -253,7 +253,7 @@ class _R2:
         self._sums: Any = 0.0
         self._squares: Any = 0.0
 
-    def add(self, block: Block, answer: Any) -> None:
+    def add(self, block: Block, answer: Array) -> None:
         y = np.asarray(_targets(block), dtype=np.float64)
         if self._origin is None:
             self._origin = y[0]

@@ -148,7 +148,7 @@ class TableEncoder(TransformerMixin, Estimator):
         tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Learn what the columns hold from all rows of a table, forgetting others.
 
         Parameters
@@ -165,7 +165,7 @@ class TableEncoder(TransformerMixin, Estimator):
         """
         return self._learn(X, reset=True)
 
-    def partial_fit(self, X: Any, y: object = None) -> Self:
+    def partial_fit(self, X: object, y: object = None) -> Self:
         """Learn from more rows of the same columns.
 
         Parameters
@@ -182,7 +182,7 @@ class TableEncoder(TransformerMixin, Estimator):
         """
         return self._learn(X, reset=not hasattr(self, "_summaries"))
 
-    def _learn(self, X: Any, *, reset: bool) -> Self:
+    def _learn(self, X: object, *, reset: bool) -> Self:
         self._check_params()
         table, named = as_table(X)
         if not len(table):
@@ -320,7 +320,7 @@ class TableEncoder(TransformerMixin, Estimator):
             if one.plan.features
         ]
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Return rows of numbers.
 
         Parameters
