@@ -20,6 +20,7 @@ from collections import deque
 
 import numpy as np
 
+from benchmarks.lib.resident import memory_mb
 from sksketch import FrequentDirections, SlidingWindow, datasets
 from sksketch.sketches.windows import templates
 
@@ -279,10 +280,42 @@ def candidates(rows):
     }
 
 
+def long_stream(n_rows, d, window, size=20):
+    """Return memory and rows per second of one long stream, in megabytes above the start."""
+    rng = np.random.default_rng(0)
+    block = rng.standard_normal((1_000, d), dtype=np.float32) / np.arange(1, d + 1, dtype="f4")
+    sketch = SlidingWindow(FrequentDirections(size), rows=window)
+    sketch.update(block[:2])
+    rows = block.copy()
+    before = memory_mb("VmRSS")
+    start = time.perf_counter()
+    for number in range(n_rows // len(block)):
+        # Rows that differ: the same block at another scale.
+        np.multiply(block, np.float32(1.0 + 0.5 * np.sin(number)), out=rows)
+        sketch.update(rows)
+    seconds = time.perf_counter() - start
+    bound = sketch.certificate().spectral_error
+    held = sum(a.nbytes for a in sketch.state().arrays.values()) / 1e6
+    return {
+        "held MB": held,
+        "peak MB": memory_mb("VmHWM") - before,
+        "rows/s": n_rows / seconds,
+        "buckets": sketch.n_buckets,
+        "bound": bound,
+    }
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--memory", action="store_true", help="of ten million rows, and no more")
     given = parser.parse_args(arguments)
+    if given.memory:
+        size = (200_000, 1000, 20_000) if given.quick else (10_000_000, 1000, 100_000)
+        found = long_stream(*size)
+        print(f"{size[0]:,} rows of {size[1]:,} columns, window of {size[2]:,} rows")
+        print("  ".join(f"{name} {value}" for name, value in found.items()))
+        return
     n, d, window, budget = (3000, 60, 800, 120) if given.quick else (12_000, 300, 4000, 400)
     print(f"{n:,} rows of {d} columns, window of {window:,} rows, memory of {budget} rows")
     print(f"{'stream':<10}  {'method':<14}  {'worst error':>11}  {'mean':>8}  {'rows':>5}  rows/s")
