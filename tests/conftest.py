@@ -21,6 +21,18 @@ settings.register_profile("thorough", max_examples=400, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark scikit-learn's checks of further variants of an estimator slow: one runs by default."""
+    first = {}
+    for item in items:
+        estimator = getattr(item, "callspec", None) and item.callspec.params.get("estimator")
+        if estimator is not None and "contract" in item.name:
+            place = item.path, type(estimator)
+            if repr(first.setdefault(place, estimator)) != repr(estimator):
+                item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="module")
 def short_tiles():
     """Center rows in short tiles, and let few wait in windows, so that a few rows fill several."""
