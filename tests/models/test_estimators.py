@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
@@ -60,6 +61,12 @@ def test_columns_that_are_not_numbers_are_named(kind):
     views = (numbers, numbers) if kind is sksketch.MultiviewMixture else (y,)
     with pytest.raises(ValueError, match=r"not numbers: 'city' \(\w+\), 'when' \(datetime\); drop"):
         kind().fit(table, *views)
+
+
+def test_columns_of_arrow_that_are_not_numbers_are_named():
+    table = pa.table({"a": [1.0, 2.0, 3.0], "city": ["Zug", "Bern", "Chur"]})
+    with pytest.raises(ValueError, match=r"not numbers: 'city' \(string\); drop"):
+        sksketch.StreamingPCA(1).fit(table)
 
 
 def test_what_else_is_wrong_with_a_table_is_said():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
@@ -53,10 +54,10 @@ def validated(estimator: BaseEstimator, X: Rows, *y: object, **options: object) 
         return validate_data(estimator, X, *y, **options)
     except (TypeError, ValueError) as error:
         others = columns_without_numbers(X)
-        # A column of objects may hold numbers; then something else was wrong, as with others
-        # than were learned from.
-        learned = X.shape[1] if options.get("reset", True) else estimator.n_features_in_
-        if not others or learned != X.shape[1] or _are_numbers(X[list(others)]):
+        # Another number of columns than was learned from is another mistake, and a column of
+        # objects may hold numbers.
+        known = None if options.get("reset", True) else estimator.n_features_in_
+        if not others or known not in (None, X.shape[1]) or _are_numbers(X, list(others)):
             raise
         kinds = [(name, kind.split("(")[0].lower()) for name, kind in others.items()]
         named = ", ".join(f"{name!r} ({kind})" for name, kind in kinds[:5])
@@ -67,9 +68,10 @@ def validated(estimator: BaseEstimator, X: Rows, *y: object, **options: object) 
         ) from error
 
 
-def _are_numbers(X: object) -> bool:
+def _are_numbers(frame: Any, columns: list[str]) -> bool:
+    chosen = nw.from_native(frame, eager_only=True).select(columns)
     try:
-        np.asarray(X, dtype=np.float64)
+        np.asarray(chosen.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError):
         return False
     return True
