@@ -11,7 +11,7 @@ from sksketch._typing import Array
 from sksketch.online.checks import running_sums
 
 
-@dataclass(frozen=True)
+@dataclass
 class ConstantBaseline:
     """Predicts each row by the targets before it alone: their mean, or the commonest label.
 
@@ -49,8 +49,6 @@ class ConstantBaseline:
             columns = np.hstack([-columns, columns]) if columns.shape[1] == 1 else columns
             columns = (columns > 0.0).astype(np.float64)
         before = self.sums if len(self.sums) else np.zeros(columns.shape[1])
-        if len(columns) == 1:
-            return self._after_one(before, columns[0], float(learner[0]))
         # One after the other, so that no order of summation depends on the blocks.
         running = np.add.accumulate(np.vstack([before[None, :], columns]))
         if self.labels:
@@ -77,19 +75,23 @@ class ConstantBaseline:
             ),
         )
 
-    def _after_one(self, before: Array, row: Array, learner: float) -> Self:
-        """Do it for one row, without the arrays of a running sum."""
-        if self.labels:
-            error = 1.0 - row.item(int(before.argmax()))
-        else:
-            error = float(((row - before / max(self.n_rows, 1)) ** 2).mean())
-        found = object.__new__(type(self))
-        n_rows, own, theirs = self.n_rows + 1, self.error_sum + error, self.learner_sum + learner
-        changes = {"n_rows": n_rows, "error_sum": own, "learner_sum": theirs}
-        if not n_rows & (n_rows - 1) and (n_rows == 1 or self.curve):
-            changes["curve"] = (*self.curve, (n_rows, theirs, own))
-        vars(found).update(vars(self) | changes | {"sums": before + row})
-        return found
+    def count_label(self, place: int, learner: float) -> None:
+        """Count one row with that label, whose error the learner had."""
+        self._count_inplace(float(self.sums.argmax() != place), learner)
+        self.sums[place] += 1.0
+
+    def count_number(self, target: float, learner: float) -> None:
+        """Count one row with that target, the only one, whose error the learner had."""
+        gap = target - self.sums.item(0) / max(self.n_rows, 1)
+        self._count_inplace(gap * gap, learner)
+        self.sums[0] += target
+
+    def _count_inplace(self, error: float, learner: float) -> None:
+        self.n_rows += 1
+        self.error_sum += error
+        self.learner_sum += learner
+        if not self.n_rows & (self.n_rows - 1) and (self.n_rows == 1 or self.curve):
+            self.curve = (*self.curve, (self.n_rows, self.learner_sum, self.error_sum))
 
     def with_outputs(self, n_outputs: int) -> Self:
         """Return the same for more labels."""
@@ -104,7 +106,7 @@ class ConstantBaseline:
     @property
     def constant(self) -> Array:
         """The mean of the targets so far, or the rows of each label."""
-        return self.sums if self.labels else self.sums / max(self.n_rows, 1)
+        return self.sums.copy() if self.labels else self.sums / max(self.n_rows, 1)
 
     @property
     def mean_errors(self) -> Array:

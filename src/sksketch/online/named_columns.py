@@ -15,6 +15,8 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 
+# Values of these types need no look.
+PLAIN = frozenset({float, int})
 # A name with its column takes some 360 bytes, and what was learned of it about as much again.
 MOST_NAMES, SHARED = 1 << 18, 1 << 16
 
@@ -42,6 +44,8 @@ class NamedColumns:
         self.size = size
         self._columns: dict[str, int] = {}
         self._most_names = MOST_NAMES
+        # Names of the last row, which the next one mostly has as well, and their columns.
+        self._last: tuple[tuple[Any, ...], Array] = (), np.zeros(0, np.int64)
 
     @classmethod
     def of(cls, names: Iterable[Any]) -> Self:
@@ -103,9 +107,34 @@ class NamedColumns:
                 entries[column] = entries.get(column, 0.0) + float(value)
         return entries
 
+    def known(self, x: Mapping[Any, Any]) -> tuple[Array, Array] | None:
+        """Return the values of a row and their columns; None if it takes a closer look.
+
+        >>> columns = NamedColumns.of(["height", "width"])
+        >>> columns.known({"width": 1.0, "height": 2.0})
+        (array([1., 2.]), array([1, 0]))
+        >>> columns.known({"depth": 1.0}) is None
+        True
+        """
+        names, values = tuple(x), x.values()
+        if self.size is not None or not PLAIN.issuperset(map(type, values)):
+            return None
+        last, columns = self._last
+        if names != last:
+            found = [self._columns.get(name) if type(name) is str else None for name in names]
+            if None in found:
+                return None
+            columns = np.array(found, dtype=np.int64)
+            self._last = names, columns
+        try:
+            return np.array(list(values), dtype=np.float64), columns
+        except OverflowError:
+            return None
+
     def forget(self, width: int) -> None:
         """Leave out all names but the first ones."""
         if self.size is None and len(self._columns) > width:
+            self._last = (), np.zeros(0, np.int64)
             self._columns = dict(list(self._columns.items())[:width])
 
     def _column(self, name: str, grow: bool) -> int | None:

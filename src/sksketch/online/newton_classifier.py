@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from sksketch.online.checks import (
     signs,
 )
 from sksketch.online.online_estimator import OnlineEstimator
+from sksketch.online.plain_rows import learn_label
 from sksketch.state.guard import reads
 from sksketch.state.persistence import State
 
@@ -267,8 +269,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         float
             Accuracy of the predictions made before each row was learned from.
         """
-        found = self.partial_fit_predict(X, y, classes)
-        return float(np.mean(found == np.asarray(y)))
+        return float(np.mean(self.partial_fit_predict(X, y, classes) == np.asarray(y)))
 
     def learn_one(self, x: OneRow, y: object) -> Self:
         """Learn from one row.
@@ -295,6 +296,8 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         'spam'
         """
         y = y.item() if isinstance(y, np.generic) else y
+        if learn_label(self, x, y):
+            return self
         if y != y:
             raise ValueError("the label is NaN; give one that is equal to itself")
         with self._or_as_before():
@@ -335,12 +338,9 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         if found is self.classes_:
             return
         if len(found) > max(len(self.classes_), 2):
-            self.learners_ = learning.with_label(
-                self.learners_,
-                self._vocabulary,
-                len(found),
-                lambda: self._new_learner(self.n_features_in_),
-            )
+            begin = partial(self._new_learner, self.n_features_in_)
+            known = self.learners_, self._vocabulary
+            self.learners_ = learning.with_label(*known, len(found), begin)
         self._baseline = self._baseline.with_outputs(len(found))
         self.classes_ = found
         self._answers = {}
@@ -348,8 +348,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
     def _targets(self, y: Array, reset: bool) -> Array:
         if reset:
             check_classification_targets(y)
-        if reset and "classes_" not in vars(self):
-            self.classes_ = np.unique(y)
+            self.classes_ = vars(self).get("classes_", np.unique(y))
         check_labels(y, self.classes_, several=reset)
         return signs(self.classes_, y)
 
@@ -388,9 +387,9 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         return self._dense()[1]
 
     def _learned(self, state: State) -> State:
-        guess = getattr(self, "_guess", None)
-        facts = {"classes": labels.labels_text(self.classes_), "guess": guess}
-        facts["open_labels"] = bool(getattr(self, "_open_labels", False))
+        guess, is_open = getattr(self, "_guess", None), bool(getattr(self, "_open_labels", False))
+        text = labels.labels_text(self.classes_)
+        facts = {"classes": text, "guess": guess, "open_labels": is_open}
         return super()._learned(state).with_more(facts, {})
 
     def _recall(self, state: State) -> None:

@@ -15,6 +15,7 @@ from sksketch.online.catalog import BY_LOSS
 from sksketch.online.checks import largest_of
 from sksketch.online.curvature.learner import CurvatureLearner
 from sksketch.online.online_estimator import OnlineEstimator
+from sksketch.online.plain_rows import learn_plain
 from sksketch.state.persistence import State
 
 
@@ -280,6 +281,11 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         5
         """
         target = np.array([float(y)])
+        if (scores := learn_plain(self, x, target)) is not None:
+            gap = scores.item(0) - target.item(0)
+            self._error_sum += gap * gap
+            self._baseline.count_number(target.item(0), gap * gap)
+            return self
         with self._or_as_before():
             self._targets(target, reset=False)
             row = self._meet(x, lambda width, dense: self._start(width, 1, dense=dense))

@@ -46,6 +46,7 @@ from sksketch.online.curvature.refining import refined
 from sksketch.online.gradient.unridged_newton import RULES
 from sksketch.online.learner import NOT_FINITE, OnlineLearner, RowLearner
 from sksketch.online.named_columns import NamedColumns, row_of_known_names, row_of_numbers
+from sksketch.online.plain_rows import scores_of_plain
 from sksketch.online.vocabulary import Vocabulary
 from sksketch.state.persistence import State
 
@@ -254,6 +255,8 @@ class OnlineEstimator(Estimator):
 
     def _scores_of_one(self, x: OneRow) -> Array:
         """Return the raw scores of one row, at the cost of its own features."""
+        if (scores := scores_of_plain(self, x)) is not None:
+            return scores
         row = self._row(x, grow=False)
         return learning.scores_of_row(self.learners_, self._vocabulary, row)
 

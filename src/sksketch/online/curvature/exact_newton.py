@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array
 from sksketch.online.curvature.kernels import curvature_kernels, layout
-from sksketch.online.curvature.kernels.records import Exact
+from sksketch.online.curvature.kernels.records import Exact, Row, Totals
 from sksketch.online.curvature.learner import CurvatureLearner
 from sksketch.online.curvature.problem import Problem, SketchOptions
 from sksketch.online.vocabulary import Vocabulary
@@ -81,6 +82,35 @@ class ExactNewton(CurvatureLearner):
                 array[...] = former
             raise
         return scores
+
+    def learn_row(
+        self, values: Array, columns: Array, targets: Array, most: Sequence[float]
+    ) -> Array | None:
+        """Learn from the values of one row; return the scores that it had before.
+
+        None leaves the learner as it was: a value exceeds ``most[0]``, a target ``most[1]``, or
+        the row takes the care that `learn_rows` does.
+        """
+        scores = np.empty(self.problem.n_outputs)
+        limits = np.array([most[0], most[1], self._comfortable])
+        row = Row(values, columns, targets)
+        totals = Totals(self._counters, self._sums)
+        learned = curvature_kernels().learn_single(
+            row, limits, self._state, totals, self._means, self._task, scores
+        )
+        return scores if learned else None
+
+    def score_row(self, values: Array, columns: Array) -> Array:
+        """Return the scores of one row with these values."""
+        scores = np.empty(self.problem.n_outputs)
+        row = Row(values, columns, scores)
+        curvature_kernels().score_single(row, self._W, self._units, scores, self.problem.constant)
+        return scores
+
+    def score(self, row: Any, vocabulary: Vocabulary) -> Array:
+        """Return the scores of one row."""
+        dense = (row.toarray() if sp.issparse(row) else row)[0]
+        return self.score_row(dense.astype(np.float64), np.arange(len(dense)))
 
     def own_weights(self, features: Array) -> tuple[Array, Array]:
         """Return the weights of features in their units, and the units."""

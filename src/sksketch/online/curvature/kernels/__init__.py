@@ -15,6 +15,7 @@ def curvature_kernels() -> SimpleNamespace:
         centers,
         exact_rows,
         reading,
+        single_rows,
         sketched_rows,
         steps,
         units,
@@ -22,5 +23,5 @@ def curvature_kernels() -> SimpleNamespace:
 
     if sys.stderr.isatty() and not is_kept(sketched_rows.learn_sketched):
         sys.stderr.write("compiling the online learners, once: some seconds\n")
-    modules = (steps, units, exact_rows, sketched_rows, centers, reading)
+    modules = (steps, units, exact_rows, sketched_rows, centers, reading, single_rows)
     return SimpleNamespace(**{name: part for m in modules for name, part in vars(m).items()})

@@ -16,6 +16,14 @@ class Task(NamedTuple):
     normalizes: bool
 
 
+class Row(NamedTuple):
+    """One row: its values, the columns that they belong to, and a target for each output."""
+
+    values: Array
+    columns: Array
+    targets: Array
+
+
 class Exact(NamedTuple):
     """Weights and curvature in the units of the columns; the constant, if any, comes first."""
 
