@@ -178,11 +178,6 @@ def times_csr(X, rng):
     return np.zeros((len(X), 3), X.dtype), W, *compressed(X, rng), scale, offset
 
 
-def normal_rows(X, rng):
-    W = rng.standard_normal((2, X.shape[1])).astype(X.dtype)
-    return np.zeros_like(W), W, X
-
-
 # Arguments of each kernel for one matrix; the outputs come first.
 ARGUMENTS = {
     "add_rows_inplace": add_rows,
@@ -192,7 +187,6 @@ ARGUMENTS = {
     "grown_mean_inplace": grown_mean,
     "grown_means_inplace": grown_means,
     "normal_csr_inplace": normal_csr,
-    "normal_rows_inplace": normal_rows,
     "outer_csr_inplace": outer_csr,
     "parse_svmlight_inplace": parse_svmlight,
     "parse_vw_inplace": parse_vw,

@@ -138,8 +138,8 @@ def test_callers_share_the_threads(four):
         caller.start()
     for caller in callers:
         caller.join()
-    # The first has all helpers, and those who come later fewer or none.
-    assert most[0] <= 4 + 3
+    # The first is helped by three, the second by one, and later ones by none.
+    assert most[0] <= 4 + 3 + 1
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "two", "1.5"])

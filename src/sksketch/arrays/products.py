@@ -24,6 +24,8 @@ from sksketch.arrays.rounding import gamma
 PARTS, PART_ENTRIES = 16, (1 << 17, 1 << 19)
 # Columns of a part where the product has all of them, and rows that are enough for BLAS to be fast.
 PART_COLUMNS, FAST_ROWS = 256, 256
+# Up to how many multiplications a product takes one thread less time than others need to begin.
+SMALL_PRODUCT = 1 << 20
 # Up to how many rows of a W are few for ``W rows' rows``.
 FEW_DIRECTIONS = 20
 # Squares of few columns are the sum of those of groups of rows, which fit a cache: the fewest and
@@ -68,6 +70,8 @@ def gram(rows: Array) -> Array:
         part = _cast(rows[:, parts[i]], np.float64)
         return np.asarray(part @ part.T)
 
+    if len(parts) == 1:
+        return part_of(0)
     total: Array = _sum(in_parallel(part_of, len(parts)), np.zeros((len(rows), len(rows))))
     return total
 
@@ -98,9 +102,22 @@ def combined_rows(C: Array, rows: Array) -> Array:
     if on_device(rows) or not (rows.size and len(C)):
         product: Array = C @ cast(rows, dtype)
         return product
+    out = np.empty((len(C), rows.shape[1]), dtype=dtype)
     columns = spans(rows.shape[1], PART_COLUMNS)
     width = columns[0].stop
     groups = spans(len(rows), max(1, part_entries(rows) // width))
+    if len(groups) == 1:
+
+        def write(i: int) -> None:
+            np.matmul(C, _cast(rows[:, columns[i]], dtype), out=out[:, columns[i]])
+
+        if len(C) * rows.size > SMALL_PRODUCT:
+            in_parallel(write, len(columns))
+        else:
+            # Threads would take longer to begin.
+            for i in range(len(columns)):
+                write(i)
+        return out
 
     def part_of(i: int) -> Array:
         column, group = divmod(i, len(groups))
@@ -108,9 +125,6 @@ def combined_rows(C: Array, rows: Array) -> Array:
         return np.asarray(C[:, groups[group]] @ part)
 
     found = in_parallel(part_of, len(columns) * len(groups))
-    if len(found) == 1:
-        return found[0]
-    out = np.empty((len(C), rows.shape[1]), dtype=dtype)
     for i, part in enumerate(columns):
         out[:, part] = _sum(found[i * len(groups) : (i + 1) * len(groups)])
     return out
@@ -145,19 +159,13 @@ def normal_rows(W: Array, rows: Array) -> Array:
 
 
 def _normal_of_few(W: Array, rows: Array) -> Array:
-    """Return ``W rows' rows`` for a W with few rows, whose images of all parts cost little.
-
-    A few rows at a time are so small a matrix that BLAS does not copy it first.
-    """
+    """Return ``W rows' rows`` for a W with few rows, whose images of all parts cost little."""
     parts = spans(len(rows), max(1, part_entries(rows) // rows.shape[1]))
 
     def part_of(i: int) -> Array:
-        image = np.zeros(W.shape, W.dtype)
-        part = np.ascontiguousarray(_cast(rows[parts[i]], W.dtype))
-        kernels().normal_rows_inplace(image, W, part)
-        return image
+        part = _cast(rows[parts[i]], W.dtype)
+        return np.asarray((W @ part.T) @ part)
 
-    W = np.ascontiguousarray(W)
     return np.asarray(_sum(in_parallel(part_of, len(parts))))
 
 
@@ -342,11 +350,13 @@ def squared_norm(rows: Array) -> float:
     flat = rows.reshape(-1) if rows.flags.c_contiguous else np.ascontiguousarray(rows).ravel()
     whole = len(flat) // SEGMENT * SEGMENT
     segments, rest = flat[:whole].reshape(-1, SEGMENT), flat[whole:].astype(np.float64)
-    parts = spans(len(segments), max(1, PART_ENTRIES[1] // SEGMENT))
-
     norms = np.empty(len(segments))
     loop = kernels().row_norms_inplace
-    in_parallel(lambda i: loop(norms[parts[i]], segments[parts[i]]), len(parts))
+    if whole <= PART_ENTRIES[1]:
+        loop(norms, segments)
+    else:
+        parts = spans(len(segments), max(1, PART_ENTRIES[1] // SEGMENT))
+        in_parallel(lambda i: loop(norms[parts[i]], segments[parts[i]]), len(parts))
     return float(norms.sum() + rest @ rest)
 
 
@@ -362,14 +372,15 @@ def row_norms(rows: Array) -> Array:
     >>> row_norms(np.array([[3.0, 4.0]]))
     array([25.])
     """
-    parts = spans(len(rows), max(1, PART_ENTRIES[0] // rows.shape[1]))
+    ready = rows.dtype in (np.float32, np.float64) and rows.flags.c_contiguous
+    entries = rows.size if ready and not helped() else PART_ENTRIES[0]
+    parts = spans(len(rows), max(1, entries // rows.shape[1]))
     out = np.empty(len(rows))
-
     loop = kernels().row_norms_inplace
-    single = rows.dtype in (np.float32, np.float64)
 
     def write(i: int) -> None:
-        part = rows[parts[i]] if single else rows[parts[i]].astype(np.float64)
+        part = rows[parts[i]]
+        part = part if rows.dtype in (np.float32, np.float64) else part.astype(np.float64)
         loop(out[parts[i]], np.ascontiguousarray(part))
 
     # Numbers that overflow are found in the norms.

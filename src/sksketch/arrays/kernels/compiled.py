@@ -23,11 +23,6 @@ from sksketch.arrays.kernels.parsing import parse_vw_inplace as parse_vw_inplace
 # Loops run over slices of rows: only then does the compiler see that they do not wrap around,
 # and uses vector instructions.
 
-
-# Entries of rows that are still near when they are read again, and few enough that BLAS has
-# kernels which do not copy them first.
-NORMAL_ENTRIES = 1 << 16
-
 # Columns whose center, origin and squares stay in the nearest cache while all rows pass by.
 STRIP = 256
 
@@ -208,24 +203,6 @@ def grown_means_inplace(
     if len(sums) % 2:
         for k in range(6):
             held[k][a:b] = spare[k][a:b]
-
-
-@jit
-def normal_rows_inplace(total: Array, W: Array, rows: Array) -> None:
-    """Add ``W rows' rows`` to ``total``, all of one precision, reading the rows once."""
-    n_rows, n_features = rows.shape
-    step = max(NORMAL_ENTRIES // n_features, 4)
-    whole = n_rows // step * step
-    images, product = np.empty((len(W), step), W.dtype), np.empty_like(total)
-    for start in range(0, whole, step):
-        tile = rows[start : start + step]
-        np.dot(W, tile.T, images)
-        np.dot(images, tile, product)
-        total += product
-    if whole < n_rows:
-        tile = rows[whole:]
-        np.dot(np.dot(W, tile.T), tile, product)
-        total += product
 
 
 @partial(jit, fused=False)

@@ -141,11 +141,6 @@ def grown_means_inplace(
         grown_mean_inplace(after, tuple(bounds[t, :3, part]), before, tile, *numbers)
 
 
-def normal_rows_inplace(total: Array, W: Array, rows: Array) -> None:
-    """Add ``W rows' rows`` to ``total``, all of one precision."""
-    total += (W @ rows.T) @ rows
-
-
 def parse_svmlight_inplace(
     progress: Array, labels: Array, indptr: Array, indices: Array, data: Array, text: Array
 ) -> None:
