@@ -70,8 +70,6 @@ def gram(rows: Array) -> Array:
         part = _cast(rows[:, parts[i]], np.float64)
         return np.asarray(part @ part.T)
 
-    if len(parts) == 1:
-        return part_of(0)
     total: Array = _sum(in_parallel(part_of, len(parts)), np.zeros((len(rows), len(rows))))
     return total
 
@@ -128,16 +126,6 @@ def combined_rows(C: Array, rows: Array) -> Array:
     for i, part in enumerate(columns):
         out[:, part] = _sum(found[i * len(groups) : (i + 1) * len(groups)])
     return out
-
-
-def add_combined(total: Array, C: Array, rows: Array) -> Array:
-    """Return ``total + C @ rows`` in the precision of C; may change ``total``.
-
-    >>> add_combined(np.ones((1, 2)), np.eye(1), np.full((1, 2), 3.0))
-    array([[4., 4.]])
-    """
-    total += combined_rows(C, rows)
-    return total
 
 
 def normal_rows(W: Array, rows: Array) -> Array:
@@ -350,13 +338,11 @@ def squared_norm(rows: Array) -> float:
     flat = rows.reshape(-1) if rows.flags.c_contiguous else np.ascontiguousarray(rows).ravel()
     whole = len(flat) // SEGMENT * SEGMENT
     segments, rest = flat[:whole].reshape(-1, SEGMENT), flat[whole:].astype(np.float64)
+    parts = spans(len(segments), max(1, PART_ENTRIES[1] // SEGMENT))
+
     norms = np.empty(len(segments))
     loop = kernels().row_norms_inplace
-    if whole <= PART_ENTRIES[1]:
-        loop(norms, segments)
-    else:
-        parts = spans(len(segments), max(1, PART_ENTRIES[1] // SEGMENT))
-        in_parallel(lambda i: loop(norms[parts[i]], segments[parts[i]]), len(parts))
+    in_parallel(lambda i: loop(norms[parts[i]], segments[parts[i]]), len(parts))
     return float(norms.sum() + rest @ rest)
 
 
@@ -372,15 +358,14 @@ def row_norms(rows: Array) -> Array:
     >>> row_norms(np.array([[3.0, 4.0]]))
     array([25.])
     """
-    ready = rows.dtype in (np.float32, np.float64) and rows.flags.c_contiguous
-    entries = rows.size if ready and not helped() else PART_ENTRIES[0]
-    parts = spans(len(rows), max(1, entries // rows.shape[1]))
+    parts = spans(len(rows), max(1, PART_ENTRIES[0] // rows.shape[1]))
     out = np.empty(len(rows))
+
     loop = kernels().row_norms_inplace
+    single = rows.dtype in (np.float32, np.float64)
 
     def write(i: int) -> None:
-        part = rows[parts[i]]
-        part = part if rows.dtype in (np.float32, np.float64) else part.astype(np.float64)
+        part = rows[parts[i]] if single else rows[parts[i]].astype(np.float64)
         loop(out[parts[i]], np.ascontiguousarray(part))
 
     # Numbers that overflow are found in the norms.

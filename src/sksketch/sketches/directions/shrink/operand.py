@@ -31,7 +31,6 @@ from sksketch.arrays.namespace import (
 )
 from sksketch.arrays.parallel import in_parallel, spans
 from sksketch.arrays.products import (
-    add_combined,
     combined_rows,
     gram,
     norm_error,
@@ -179,7 +178,8 @@ class DenseOperand:
     def combined(self, C: Array) -> tuple[Array, float]:
         """Return C P in float64, and a bound on the norm of its error."""
         C, n_kept = cast(C, np.float64), len(self.kept)
-        product = add_combined(C[:, :n_kept] @ self.kept, C[:, n_kept:], self._double)
+        product = C[:, :n_kept] @ self.kept
+        product += combined_rows(C[:, n_kept:], self._double)
         # The rows of C are orthogonal and, but for roundings, none is longer than one.
         error = gamma(self.n_rows + 4) * math.sqrt(1.01 * len(C) * self.squared_norm)
         return product, error
@@ -225,7 +225,8 @@ class DenseOperand:
             Z += part
             yield Projection(Z, error, measured=True)
         Y = orthonormal_rows(cast(T, np.float64))
-        Z = add_combined(Y[:, :n_kept] @ self.kept, Y[:, n_kept:], self.rows)
+        Z = Y[:, :n_kept] @ self.kept
+        Z += combined_rows(Y[:, n_kept:], self.rows)
         yield Projection(Z, gamma(self.n_rows + 4 * len(Y)) * math.sqrt(len(Y) * self.squared_norm))
 
     def loss_operators(self, matrix: Array, lost: float) -> Iterator[LossOperator]:
