@@ -49,6 +49,38 @@ def test_the_exact_solver_solves_the_dense_problem():
     assert np.array_equal(model.transform(X[TRAIN]), U)
 
 
+@pytest.mark.parametrize("n_rows", [12, 100, 120])
+def test_few_rows_are_solved_in_what_they_span(n_rows, tmp_path):
+    rows, options = slice(0, n_rows), {"n_random_features": 200, "bandwidth": 2.0}
+    model = StreamingKernelCCA(3, ridge=1e-3, **options).fit(X[rows], Y[rows])
+    maps = model._learner.chosen.solver.features
+    F, G = (f.transform(Z[rows]) for f, Z in zip(maps, (X, Y), strict=True))
+    F, G = (part - part.mean(axis=0) for part in (F, G))
+    cross = F.T @ G / n_rows
+    inside = [Z.T @ Z / n_rows + 1e-3 * np.eye(200) for Z in (F, G)]
+    roots = [scipy.linalg.inv(scipy.linalg.sqrtm(C)).real for C in inside]
+    values = np.linalg.svd(roots[0] @ cross @ roots[1], compute_uv=False)
+    np.testing.assert_allclose(model.correlations_, values[:3], atol=1e-8)
+    # In parts, merged and saved in between, it is the same problem.
+    half = n_rows // 2
+    parts = [
+        StreamingKernelCCA(3, ridge=1e-3, **options).fit(X[part], Y[part])
+        for part in (slice(0, half), slice(half, n_rows))
+    ]
+    parts[0].save(tmp_path / "half.sks", finished=False)
+    merged = sksketch.load(tmp_path / "half.sks").merge(parts[1])
+    np.testing.assert_allclose(merged.correlations_, values[:3], atol=1e-8)
+    grown = parts[1].partial_fit(X[:half], Y[:half])
+    np.testing.assert_allclose(grown.correlations_, values[:3], atol=1e-8)
+
+
+def test_a_view_that_is_constant_correlates_with_nothing():
+    for views in ((np.ones((50, 2)), Y[:50]), (Y[:50], np.ones((50, 2)))):
+        model = StreamingKernelCCA(2, n_random_features=64).fit(*views)
+        assert not model.correlations_.any()
+        assert all(np.isfinite(Z).all() for Z in model.transform(*views))
+
+
 def test_preconditioned_steps_reach_the_exact_solution():
     ridge, options = 1e-3, {"n_random_features": 1024, "random_state": 1}
     exact = StreamingKernelCCA(10, ridge=ridge, **options).fit(X[TRAIN], Y[TRAIN])

@@ -97,6 +97,8 @@ class FeatureMap(ABC):
         The coefficients may be fewer than all columns, those of the first ones.
         """
         a = like(coefficients, X, dtype_name(X))
+        # What was saved is in C order, and BLAS may have other bits for another.
+        a = a if on_device(a) else np.ascontiguousarray(a)
         H = zeros((X.shape[0], a.shape[1]), X)
 
         def add(block: FeatureBlock) -> None:
@@ -253,7 +255,7 @@ class NystromMap(FeatureMap):
 
     def evaluate(self, X: Rows, coefficients: Rows) -> Any:
         """Return sums of the columns, without making all of them."""
-        a = to_numpy(coefficients).astype(np.float64)
+        a = to_numpy(coefficients).astype(np.float64, order="C")
         Z, _ = self.parameters(0, self.n_columns, X)[1]
         weights = like(self.whitening @ a * self.n_columns**0.5, X, dtype_name(X))
         H = zeros((X.shape[0], a.shape[1]), X)

@@ -62,8 +62,7 @@ class ExactPairs:
             return self.moments.svd(self.n_components, self.center)
         ridge = self.ridge
         if ridge == "auto":
-            (C, _), _ = self.moments.covariances(True)
-            ridge = AUTO_RIDGE * float(to_numpy(C).trace()) / self.moments.n_rows
+            ridge = AUTO_RIDGE * self.moments.variance(0) / self.moments.n_rows
         return self.moments.cca(self.n_components, float(ridge))
 
     def merge(self, other: ExactPairs) -> None:

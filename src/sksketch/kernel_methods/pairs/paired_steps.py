@@ -214,7 +214,7 @@ class PairedSteps:
         k = self.n_components
         M = to_numpy(self._moments)
         if self.task == "cca":
-            s, *turns = canonical_pairs(M[:k, :k], M[k:, k:], M[:k, k:], 0.0, k)
+            s, *turns = canonical_pairs(M[:k, :k], M[k:, k:], M[:k, k:], (0.0, 0.0), k)
             s = np.clip(s, 0.0, 1.0)
         else:
             lengths = [_lengths(view) for view in self.views]
