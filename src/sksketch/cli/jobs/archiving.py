@@ -15,6 +15,7 @@ from sksketch.cli.show import print_model
 from sksketch.sketches.windows.times import as_moment, shown
 from sksketch.time import Archive, Comparison
 from sksketch.time import compare as compare_states
+from sksketch.time.archive import is_archive
 
 
 def moment(text: str | None) -> Any:
@@ -68,14 +69,14 @@ def of_range(archive: str, start: str | None, end: str | None) -> Saved:
 
 def list_all(archive: str, *, as_json: bool) -> None:
     """Print the periods of an archive."""
+    if not is_archive(archive):
+        raise typer.BadParameter(f"there is no archive here; check the path: {archive}")
     periods = [tuple(_shown(moment) for moment in period) for period in Archive(archive).periods()]
     if as_json:
         echo(json.dumps([{"from": start, "to": end} for start, end in periods]))
         return
     for start, end in periods:
         echo(f"{start} to {end}")
-    if not periods:
-        echo("no periods", err=True)
 
 
 def _shown(moment: Any) -> str:
