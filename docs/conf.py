@@ -63,11 +63,23 @@ html_sidebars = {"index": [], "start": [], "benchmarks": [], "papers": [], "scal
 html_show_sourcelink = False
 
 
+# What runners ask of an estimator; the classes of `sksketch.models` document it.
+FOR_RUNNERS = {
+    *("end_pass", "for_shard", "is_of_plain_rows", "measure_first", "n_passes", "new_sketch"),
+    *("pilot_rows", "reading", "shard_template", "take_pilot"),
+}
+
+
 def skip_inherited(app, what, name, obj, skip, options):
-    """Leave out what scikit-learn adds, with text that refers to its own pages."""
+    """Leave out what scikit-learn adds, with text that refers to its own pages.
+
+    Fitted attributes are listed with their class, and what is for runners is not for readers.
+    """
     foreign = getattr(obj, "__module__", None) or ""
     request = re.fullmatch(r"set_\w+_request", name)
-    return True if request or foreign.startswith("sklearn") else None
+    listed = isinstance(obj, property) and name.endswith("_")
+    hidden = request or listed or name in FOR_RUNNERS or foreign.startswith("sklearn")
+    return True if hidden else None
 
 
 def mend_names(app, what, name, obj, options, lines):

@@ -172,7 +172,8 @@ def test_killed_at_any_moment_the_next_run_gives_the_same_file(tmp_path):
     command = [sys.executable, "-c", KILLED, str(tmp_path)]
     chance = random.Random(0)
     n_done = [0]
-    for _ in range(4):
+    # On a busy machine the first checkpoint may take longer than a few kills.
+    while len(n_done) < 5 or (n_done[-1] == 0 and len(n_done) < 50):
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             process.stdout.readline()
             time.sleep(chance.uniform(0.0, 0.4))

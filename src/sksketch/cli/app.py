@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Without a command the help is what was asked for.
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
-        app = _build_app()
+        app = build_app()
         with stoppable():
             code = app(args=arguments, prog_name="sksketch", standalone_mode=False)
     except typer.TyperException as error:
@@ -99,7 +99,7 @@ def _is_reading() -> bool:
     return is_reading()
 
 
-def _build_app() -> Any:
+def build_app() -> Any:
     """Return the commands as one application."""
     from sksketch.cli.commands import (
         apply,
