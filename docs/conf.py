@@ -51,9 +51,14 @@ html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
 html_title = "scikit-sketch"
 html_theme_options = {
+    "logo": {
+        "text": "scikit-sketch",
+        "image_light": "_static/favicon.svg",
+        "image_dark": "_static/favicon.svg",
+    },
     "show_prev_next": False,
     "secondary_sidebar_items": {"**": ["page-toc"], "scale": []},
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "footer_start": ["copyright"],
     "footer_end": [],
