@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from sksketch.models.base import Estimator
 from sksketch.present.findings import Findings, quality_of, quality_text
 from sksketch.sketches.certificate import rounded_down, rounded_up
+from sksketch.time import StreamingOutlierDetector
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MINUS, TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
@@ -109,6 +110,29 @@ def interval(ends: Iterable[float], show: Callable[..., str] = number) -> str:
         return str(show(most))
     low, high = show(least, direction=-1), show(most, direction=1)
     return low if low == high else f"{low} to {high}"
+
+
+def in_short(found: Findings) -> str:
+    """Return the plain result in one sentence, empty where there is none.
+
+    >>> import numpy as np
+    >>> from sksketch import StreamingPCA
+    >>> rows = np.random.default_rng(0).normal(size=(50, 4)) * [9.0, 3.0, 1.0, 1.0]
+    >>> in_short(Findings(StreamingPCA(2).fit(rows)))
+    '2 components explain 97.4% of the variance.'
+    """
+    if found.is_regression:
+        rated = quality_of(found.model)
+        name = "holdout" if "holdout" in rated else "training"
+        return f"{quality_text(name, rated[name])}." if rated else ""
+    if isinstance(found.model, StreamingOutlierDetector):
+        return f"Rows that score below {number(found.model.offset_)} do not fit."
+    if found.n_components == 0:
+        return ""
+    whole = "variance" if found.is_centered else "energy"
+    verb = "explains" if found.n_components == 1 else "explain"
+    share = percent(float(found.captured.values[-1]))
+    return f"{plural(found.n_components, 'component')} {verb} {share} of the {whole}."
 
 
 def plural(n: int, word: str) -> str:

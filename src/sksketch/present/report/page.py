@@ -22,7 +22,14 @@ from sksketch.present.findings import (
     inference_of,
     plain_findings,
 )
-from sksketch.present.report import changes, html, kernel_and_reduction, online, sections
+from sksketch.present.report import (
+    changes,
+    formatting,
+    html,
+    kernel_and_reduction,
+    online,
+    sections,
+)
 from sksketch.present.report.formatting import ROUNDING, number, percent, plural
 from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.sketches import Centered, Regression, Sketch
@@ -187,11 +194,17 @@ def _header(model: object, sketch: Sketch, source: Source, found: Findings | Non
     figures = [("Rows", f"{sketch.n_rows_seen:,}"), ("Columns", f"{n_columns:,}")]
     if found is not None:
         figures += _main_figures(found)
-    return _top(model, source, f"{seen}, seen once", figures)
+    plain = "" if found is None else formatting.in_short(found)
+    return _top(model, source, f"{seen}, seen once", figures, plain=plain)
 
 
 def _top(
-    model: object, source: Source, seen: str, figures: list[tuple[str, str]], title: str = ""
+    model: object,
+    source: Source,
+    seen: str,
+    figures: list[tuple[str, str]],
+    title: str = "",
+    plain: str = "",
 ) -> str:
     title = title or TITLES.get(type(model), "Sketch")
     lead = f"{type(model).__name__}: {seen}."
@@ -200,7 +213,8 @@ def _top(
         lead = f"{type(model).__name__}, an unfinished run: {so_far} so far."
     return (
         f'<header><p class="kicker"><bdi>{escape(source.name)}</bdi></p><h1>{title}</h1>'
-        f"{html.paragraph(lead, 'lede')}{html.facts(figures, 'figures')}</header>"
+        f"{html.paragraph(plain, 'plain') if plain else ''}{html.paragraph(lead, 'lede')}"
+        f"{html.facts(figures, 'figures')}</header>"
     )
 
 
