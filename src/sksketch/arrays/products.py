@@ -35,9 +35,10 @@ FEW_COLUMNS, GROUP_ROWS, GROUP_BYTES, SQUARES_BYTES = 640, (1024, 4096), 1 << 20
 # Up to ALIKE_COLUMNS it costs little to find out if BLAS gives the same bits for strips and whole.
 ALIKE_COLUMNS, MANY_COLUMNS, STRIPS, MANY_STRIPS, STRIP, TILE_ROWS = 2000, 2048, 5, 6, 32, 1024
 
-# Entries whose squares are summed together, and the relative error of a sum over such sums: pairs
-# of pairs add a rounding for each doubling. On a device, single precision is summed as it is.
-SEGMENT = 4096
+# Entries whose squares are summed together, how many such sums are added one after the other, and
+# the relative error of all: of more sums pairs of pairs add a rounding for each doubling. On a
+# device, single precision is summed as it is.
+SEGMENT, FEW_SEGMENTS = 4096, 128
 NORM_ERROR = gamma(SEGMENT + 128)
 DEVICE_NORM_ERROR = gamma(32, np.float32)
 
@@ -336,6 +337,10 @@ def squared_norm(rows: Array) -> float:
     if on_device(rows):
         return float(squared_norms(rows).sum())
     flat = rows.reshape(-1) if rows.flags.c_contiguous else np.ascontiguousarray(rows).ravel()
+    if len(flat) <= FEW_SEGMENTS * SEGMENT:
+        total = np.zeros(1)
+        kernels().add_squares_inplace(total, flat, SEGMENT)
+        return total.item(0)
     whole = len(flat) // SEGMENT * SEGMENT
     segments, rest = flat[:whole].reshape(-1, SEGMENT), flat[whole:].astype(np.float64)
     parts = spans(len(segments), max(1, PART_ENTRIES[1] // SEGMENT))

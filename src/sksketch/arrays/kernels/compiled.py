@@ -262,6 +262,31 @@ def uniforms_inplace(numbers: Array, key: int, start: int) -> None:
 
 
 @jit
+def add_squares_inplace(total: Array, numbers: Array, segment: int) -> None:
+    """Add the squares of flat numbers to ``total[0]``, in float64, segment by segment."""
+    double = np.float64
+    for first in range(0, len(numbers), segment):
+        part = numbers[first : first + segment]
+        whole = len(part) // 8 * 8
+        a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(0, whole, 8):
+            p, q, r, s = (
+                double(part[j]),
+                double(part[j + 1]),
+                double(part[j + 2]),
+                double(part[j + 3]),
+            )
+            t, u = double(part[j + 4]), double(part[j + 5])
+            v, w = double(part[j + 6]), double(part[j + 7])
+            a, b, c, d = a + p * p, b + q * q, c + r * r, d + s * s
+            e, f, g, h = e + t * t, f + u * u, g + v * v, h + w * w
+        own = ((a + b) + (c + d)) + ((e + f) + (g + h))
+        for j in range(whole, len(part)):
+            own += double(part[j]) * double(part[j])
+        total[0] += own
+
+
+@jit
 def row_norms_inplace(norms: Array, rows: Array) -> None:
     """Write the squared norm of every row to ``norms``, summed in float64."""
     n_rows, n_features = rows.shape

@@ -62,6 +62,13 @@ def center_tile_inplace(
     grown_mean_inplace(grown, tuple(bounds[:3]), held, tile, totals, roundings)
 
 
+def add_squares_inplace(total: Array, numbers: Array, segment: int) -> None:
+    """Add the squares of flat numbers to ``total[0]``, in float64, segment by segment."""
+    squares = np.asarray(numbers, dtype=np.float64) ** 2
+    for i in range(0, len(squares), segment):
+        total[0] += squares[i : i + segment].sum()
+
+
 def column_sums_inplace(sums: Array, rows: Array, weights: Array, origin: Array) -> None:
     """Add the sum of ``weights * (rows - origin)`` to ``sums``, in float64."""
     sums += weights @ (rows - origin)
