@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.time.quantiles import QuantileSketch, weighted_quantile
+from sksketch.time.quantiles import QuantileSketch, quantile_of
 
 # Parts of a window, of which the oldest is dropped as a whole; parts of a half-life, and how many
 # of these are remembered.
@@ -67,9 +67,9 @@ class ScoreHistory:
     def add(self, scores: Array, places: Array) -> ScoreHistory:
         """Add scores with their places in rows or time, in order."""
         if math.isinf(self.part):
-            keys = np.zeros(len(scores), dtype=np.int64)
-        else:
-            keys = np.floor(places / self.part).astype(np.int64)
+            self._sketches.setdefault(0, QuantileSketch()).update(scores)
+            return self
+        keys = np.floor(places / self.part).astype(np.int64)
         for key in np.unique(keys).tolist():
             self._sketches.setdefault(key, QuantileSketch()).update(scores[keys == key])
         return self._forget()
@@ -97,14 +97,13 @@ class ScoreHistory:
 
     def quantile(self, share: float) -> float:
         """Return a score with about that share of all below it; minus infinity without any."""
-        weights, found = self._weights(), []
-        for key, sketch in self._sketches.items():
-            values, counts = sketch.weighted()
-            found.append((values, counts * weights[key]))
-        if not found:
-            return -math.inf
-        values, counts = (np.concatenate(part) for part in zip(*found, strict=True))
-        return weighted_quantile(values, counts, share)
+        weights = self._weights()
+        found = [
+            (values, counted * weights[key])
+            for key, sketch in self._sketches.items()
+            for values, counted in sketch.levels()
+        ]
+        return quantile_of(found, share)
 
     def arrays(self) -> dict[str, Array]:
         """Return plain arrays, for a saved state."""
