@@ -223,7 +223,8 @@ def main() -> None:
         )
         print(
             f"file by file {found['files']:.1f} s, "
-            f"with standard errors {found['inference']:.1f} s, {ratio:.2f} times as long as the scan\n\n"
+            f"with standard errors {found['inference']:.1f} s, "
+            f"{ratio:.2f} times as long as the scan\n\n"
             f"{'ok  ' if ratio <= MOST_TIMES else 'FAIL'}  {ratio:.2f} x the seconds of a bare "
             f"scan, at most {MOST_TIMES}"
         )

@@ -300,7 +300,7 @@ def long_stream(n_rows, d, window, size=20):
         np.multiply(block, np.float32(1.0 + 0.5 * np.sin(number)), out=rows)
         sketch.update(rows)
     seconds = time.perf_counter() - start
-    bound = sketch.certificate().spectral_error
+    bound = sketch.error_bound()
     held = sum(a.nbytes for a in sketch.state().arrays.values()) / 1e6
     return {
         "held MB": held,
