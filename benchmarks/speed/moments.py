@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -157,6 +158,8 @@ def parquet(megabytes: int) -> dict[str, float]:
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
+    # The scan has all cores as well.
+    os.environ["SKSKETCH_NUM_THREADS"] = str(os.cpu_count())
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         n_rows, n_files = 500_000, max(1, megabytes // 84)
