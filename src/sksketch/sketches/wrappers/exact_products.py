@@ -93,7 +93,7 @@ class ExactProducts:
         # Sums without rounding may be made apart, by as many threads as there are.
         n_lanes = min(n_threads(), len(starts) // FEWEST_TILES) if helped() else 1
         others = [ExactProducts(self.n_columns) for _ in range(n_lanes - 1)]
-        lanes = [self, *others]
+        lanes: list[ExactProducts] = [self, *others]
         in_parallel(
             lambda i: lanes[i]._add_tiles(rows, targets, weights, starts[i :: len(lanes)]),
             len(lanes),
