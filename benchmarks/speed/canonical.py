@@ -32,6 +32,8 @@ GRID = {"batch_size": (64, 256, 1024), "max_iter": (1, 2, 5, 10, 20, 50, 100)}
 REPEATS = 3
 # The total correlation has to be as near as this to that of the exact solution.
 NEAR = 1e-3
+# What is asked of the figures.
+LEAST_TIMES, MOST_MB = 10.0, 1000.0
 
 
 def planted(n_rows: int, columns: int, seed: int, noise: float = 1.0) -> tuple[Any, Any]:
@@ -195,6 +197,13 @@ def main() -> None:
     for value, ends in zip(found["correlations"], found["intervals"], strict=True):
         print(f"  {value:.4f} in [{ends[0]:.4f}, {ends[1]:.4f}]")
     print(f"  {found['plan']}")
+    print()
+    for line in figures["beside"]:
+        ratio = line["peer seconds"] / line["seconds"]
+        text = f"{line['columns']} columns: {ratio:.1f} x the speed of cca-zoo's best setting"
+        print(f"{'ok  ' if ratio >= LEAST_TIMES else 'FAIL'}  {text}, at least {LEAST_TIMES:g}")
+    passed = found["peak MB"] < MOST_MB
+    print(f"{'ok  ' if passed else 'FAIL'}  peak {found['peak MB']:,.0f} MB, under {MOST_MB:,.0f}")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 
