@@ -31,7 +31,7 @@ MOST_COPIES = 1000
 
 
 class Places(NamedTuple):
-    """Where rows came: their numbers, or their times in seconds; and these times exactly.
+    """The places at which rows came: numbers, or times in seconds; and these times exactly.
 
     Parameters
     ----------
