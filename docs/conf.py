@@ -51,9 +51,14 @@ html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
 html_title = "scikit-sketch"
 html_theme_options = {
+    "logo": {
+        "text": "scikit-sketch",
+        "image_light": "_static/favicon.svg",
+        "image_dark": "_static/favicon.svg",
+    },
     "show_prev_next": False,
     "secondary_sidebar_items": {"**": ["page-toc"], "scale": []},
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -63,11 +68,23 @@ html_sidebars = {"index": [], "start": [], "benchmarks": [], "papers": [], "scal
 html_show_sourcelink = False
 
 
+# What runners ask of an estimator; the classes of `sksketch.models` document it.
+FOR_RUNNERS = {
+    *("end_pass", "for_shard", "is_of_plain_rows", "measure_first", "n_passes", "new_sketch"),
+    *("pilot_rows", "reading", "shard_template", "take_pilot"),
+}
+
+
 def skip_inherited(app, what, name, obj, skip, options):
-    """Leave out what scikit-learn adds, with text that refers to its own pages."""
+    """Leave out what scikit-learn adds, with text that refers to its own pages.
+
+    Fitted attributes are listed with their class, and what is for runners is not for readers.
+    """
     foreign = getattr(obj, "__module__", None) or ""
     request = re.fullmatch(r"set_\w+_request", name)
-    return True if request or foreign.startswith("sklearn") else None
+    listed = isinstance(obj, property) and name.endswith("_")
+    hidden = request or listed or name in FOR_RUNNERS or foreign.startswith("sklearn")
+    return True if hidden else None
 
 
 def mend_names(app, what, name, obj, options, lines):

@@ -35,10 +35,15 @@ needs_browser = pytest.mark.skipif(
 GUIDES = [
     *("file_larger_than_memory", "ridge_path", "online_classifier", "kernel_cca", "gpu"),
     *("ten_million_columns", "cluster", "certificate", "when_not_to_sketch", "nonlinear_stream"),
-    "switching",
+    *("switching", "file_formats", "deployment"),
 ]
-PAGES = ["index", "start", "benchmarks", "gallery/index", "scale", "changelog", "xie2015"]
+# Pages that are made of other files.
+MADE = ["commands", *sorted(f"{path.parent.name}/{path.stem}" for path in DOCS.glob("commands/*"))]
+MADE += sorted(f"{path.parent.name}/{path.stem}" for path in DOCS.glob("measured/*"))
+PAGES = ["index", "start", "benchmarks", "gallery/index", "scale", "changelog", "xie2015", *MADE]
 PAGES += ["generated/sksketch.StreamingPCA", *(f"guides/{name}" for name in GUIDES)]
+# Nobody reads to the end of a longer page; the changelog and a class are lists to look things up.
+TALLEST, TALL = 8000, {"changelog", "generated/sksketch.StreamingPCA"}
 
 
 @pytest.fixture(scope="module")
@@ -141,13 +146,25 @@ def test_pages_render_and_fit_their_screen(address, window, width):
         assert all(asked.startswith((address, "data:")) for asked in window.requests)
         assert window.evaluate("document.querySelector('h1').textContent.length > 3"), name
         assert window.evaluate("document.documentElement.scrollWidth") <= width, name
+        height = window.evaluate("document.documentElement.scrollHeight")
+        assert width < 1280 or height <= TALLEST or name in TALL, (name, height)
         empty = "[...document.images].filter(i => i.complete && !i.naturalWidth).length"
         assert window.evaluate(empty) == 0, name
 
 
 @needs_browser
 @pytest.mark.parametrize(
-    ("words", "page"), [("ridge path", "ridge_path"), ("StreamingKernelCCA", "StreamingKernelCCA")]
+    ("words", "page"),
+    [
+        ("ridge path", "ridge_path"),
+        ("StreamingKernelCCA", "StreamingKernelCCA"),
+        ("outlier", "rows_that_do_not_fit"),
+        ("standardize", "messy_tables"),
+        ("missing", "messy_tables"),
+        ("s3", "file_formats"),
+        ("feather", "file_formats"),
+        ("scree", "plot_spectrum"),
+    ],
 )
 def test_search_finds_pages(address, window, words, page):
     window.open(f"{address}/search.html?q={words.replace(' ', '+')}", width=1280, height=900)

@@ -10,6 +10,7 @@ import json
 import math
 import re
 import sys
+from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,14 +28,8 @@ BARS = (
     ("Vowpal Wabbit", "online", "VW", "OnlineNewtonClassifier", ""),
     ("Vowpal Wabbit, OjaNewton", "online", r"VW OjaNewton m=\d+", "OnlineNewtonClassifier", ""),
 )
-LOW, HIGH = 0.03, 30.0
+SCALE = 0.03, 30.0
 LEFT, WIDTH, ROW, TOP = 225, 370, 30, 52
-MARKS = (0.1, 1.0, 10.0)
-
-
-def across(value: float) -> float:
-    """Return the place of a ratio on the scale."""
-    return LEFT + WIDTH * math.log(value / LOW) / math.log(HIGH / LOW)
 
 
 def extremes(figures: dict, script: str, peer: str, ours: str, case: str) -> tuple[float, float]:
@@ -50,7 +45,24 @@ def extremes(figures: dict, script: str, peer: str, ours: str, case: str) -> tup
 
 def picture(figures: dict) -> str:
     """Return the picture as SVG, for light and dark pages alike."""
-    height = TOP + ROW * len(BARS) + 34
+    return drawn([(name, *extremes(figures, *choice)) for name, *choice in BARS], SCALE)
+
+
+def drawn(bars: list[tuple[str, float, float]], scale: tuple[float, float] | None = None) -> str:
+    """Return bars from the least to the greatest ratio, each with its name, as SVG.
+
+    Without a scale it reaches beyond all of them.
+    """
+    low, high = scale or (
+        0.5 * min(0.5, *(bar[1] for bar in bars)),
+        2.0 * max(2.0, *(bar[2] for bar in bars)),
+    )
+    marks = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+
+    def across(value: float) -> float:
+        return LEFT + WIDTH * math.log(value / low) / math.log(high / low)
+
+    height = TOP + ROW * len(bars) + 34
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 {height}" role="img"'
         ' font-family="system-ui, sans-serif" font-size="14" fill="#1b2a30">',
@@ -59,21 +71,20 @@ def picture(figures: dict) -> str:
         '<text x="16" y="28" font-weight="600">Time of a peer over ours: to the right of 1 we'
         " are faster, to the left the peer is</text>",
     ]
-    for mark in MARKS:
+    for mark in marks:
         color, bottom = ("#1b2a30" if mark == 1.0 else "#ccd6d9"), height - 30
         place = f"{across(mark):.1f}"
         lines += [
             f'<line x1="{place}" y1="{TOP - 8}" x2="{place}" y2="{bottom}" stroke="{color}"/>',
             f'<text x="{place}" y="{height - 10}" text-anchor="middle">{mark:g}</text>',
         ]
-    for i, (name, *choice) in enumerate(BARS):
-        low, high = extremes(figures, *choice)
+    for i, (name, least, most) in enumerate(bars):
         y = TOP + ROW * i
-        color = "#0a7d91" if low >= 1.0 else "#b5541c" if high < 1.0 else "#6b7b80"
-        start, end = across(low), across(high)
-        said = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+        color = "#0a7d91" if least >= 1.0 else "#b5541c" if most < 1.0 else "#6b7b80"
+        start, end = across(least), across(most)
+        said = f"{least:.3g}" if least == most else f"{least:.3g} to {most:.3g}"
         lines += [
-            f'<text x="{LEFT - 12}" y="{y + 15}" text-anchor="end">{name}</text>',
+            f'<text x="{LEFT - 12}" y="{y + 15}" text-anchor="end">{escape(name)}</text>',
             f'<rect x="{start - 3:.1f}" y="{y + 4}" width="{end - start + 6:.1f}" height="14"'
             f' rx="4" fill="{color}"/>',
             f'<text x="{end + 10:.1f}" y="{y + 16}" font-size="12" paint-order="stroke"'

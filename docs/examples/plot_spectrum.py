@@ -3,7 +3,7 @@ Every eigenvalue in its interval
 ================================
 
 A sketch of 20 rows has seen 20,000. The bars are what it certifies about each eigenvalue; the true
-ones, which it never had, are inside.
+ones, which it never had, are inside. It is a scree plot that says how far it can be off.
 """
 
 import matplotlib.pyplot as plt

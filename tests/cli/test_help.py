@@ -14,7 +14,7 @@ import sksketch
 from sksketch import StreamingPCA, TableEncoder, _keys
 from sksketch.cli import main
 from sksketch.cli.commands.online import known_methods
-from sksketch.cli.help import EXAMPLES
+from sksketch.cli.help import EXAMPLES, SHORT
 from sksketch.cli.kernel_options import known_kernels
 from sksketch.cli.options import PANELS, InputFormat, known_sketches
 from sksketch.online import catalog as online
@@ -156,3 +156,21 @@ def test_info_of_a_later_checkpoint_names_the_model(tmp_path, capsys):
     assert "streaming-pca" in out
     assert "rows done" in out
     assert main(["report", str(path), "-o", str(tmp_path / "page.html"), "-q"]) == 0
+
+
+def test_without_a_command_ten_lines_say_what_there_is(capsys):
+    assert main([]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert len(lines) == 10
+    assert all(len(line) <= 80 for line in lines)
+    # Every one of these commands is there.
+    named = [line.split()[1] for line in lines if line.startswith("  sksketch")]
+    assert set(named) <= set(SHORT)
+
+
+def test_the_list_of_commands_is_not_cut(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out.partition("Commands:")[2]
+    assert "..." not in listed
+    assert len(listed.split("\n")) == len(SHORT) + 3

@@ -98,6 +98,7 @@ def test_an_archive_from_the_first_to_the_last_command(table, capsys):
     assert list(load("model.sks").feature_names_in_) == list("abcd")
     capsys.readouterr()
     for words, message in (
+        (["archive", "list", "years"], "no archive here; check the path: years"),
         (["archive", "add", "months", "part.sks", *period], "--replace"),
         (["archive", "query", "months", "--from", "2026-02-15", "-o", "x.sks"], "cuts the period"),
         (["pca", "months", "--to", "2026-09-01", "-o", "x.sks"], "no state from"),

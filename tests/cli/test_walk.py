@@ -95,9 +95,9 @@ TARGETED = ("ridge", "online", "reduce", "sketch")
 @pytest.fixture(scope="module", autouse=True)
 def built_once():
     """Build the commands once for hundreds of runs, which takes longer than most of them."""
-    commands = typer.main.get_command(app._build_app())
+    commands = typer.main.get_command(app.build_app())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(app, "_build_app", lambda: commands)
+        patch.setattr(app, "build_app", lambda: commands)
         yield
 
 

@@ -235,3 +235,9 @@ def test_constant_rows_through_a_real_sketch(solver):
 def test_plans_are_told():
     assert "exact" in StreamingPCA(2).fit(X).plan_.lower()
     assert "sketch" in StreamingPCA(2, sketch="rfd").fit(X).plan_.lower()
+
+
+def test_another_kind_is_refused_by_its_name_and_not_as_unfitted():
+    for other in (sksketch.OnlineNewtonRegressor().fit(X, X[:, 0]), sksketch.TableEncoder().fit(X)):
+        with pytest.raises(NotMergeableError, match=f"cannot merge a {type(other).__name__}"):
+            sksketch.StreamingPCA(1).fit(X).merge(other)

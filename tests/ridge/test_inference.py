@@ -268,6 +268,9 @@ def test_names_and_frame(table):
     assert list(found.to_frame().index) == ["(intercept)", "a", "b", "c", "d"]
     assert found.to_frame().loc["b", "coefficient"] == found.coef[2]
     assert "std err" in str(found)
+    page = found._repr_html_()
+    assert page.count("<tr>") == 1 + len(found.names)
+    assert all(f"<th>{name}</th>" in page for name in found.names)
     given = StreamingRidge(alpha=0.0).fit(X, y)
     assert given.inference(feature_names=frame.columns).names == found.names
     with pytest.raises(ValueError, match="got 2 names for 4 columns"):

@@ -38,7 +38,7 @@ import json, os, sys, time
 import sksketch, pyarrow.csv, pyarrow.parquet
 from sksketch import cli
 from sksketch.cli import app
-app._build_app()
+app.build_app()
 from sksketch.arrays.kernels import kernels
 from sksketch.online.kernels import online_kernels
 kernels(), online_kernels()

@@ -188,9 +188,14 @@ def test_a_certificate_of_nothing():
 
 
 def test_a_certificate_prints_as_one_block():
-    text = str(laws.fd(laws.BLOCK).update(zoo.SHAPES["flat"](300, 50)).certificate())
+    certificate = laws.fd(laws.BLOCK).update(zoo.SHAPES["flat"](300, 50)).certificate()
+    text = str(certificate)
     lines = text.splitlines()
     assert len(lines) == 5
+    # And as a table in notebooks.
+    page = certificate._repr_html_()
+    assert all(value in page for _, value in certificate.facts())
+    assert page.count("<tr>") == page.count("</tr>") == 4
     assert "confidence 0.99" in lines[0]
     assert "nan" not in text
 

@@ -201,3 +201,12 @@ def test_wide_rows_are_sketched():
     model = StreamingOutlierDetector(n_components=3).fit(X)
     assert model.score_samples(X).argmin() == 5
     assert "FrequentDirections" in model.plan_
+
+
+def test_names_that_first_come_late_do_not_make_the_threshold_of_a_stream():
+    rng = np.random.default_rng(0)
+    # The first row of a name is beyond all measure, by what is usual without it.
+    names = np.minimum(rng.zipf(1.3, 8000), 80)
+    X = np.column_stack([rng.standard_normal((8000, 3)), np.eye(81)[names]])
+    model = in_blocks(StreamingOutlierDetector(), X, 500)
+    assert 0.002 < (model.predict(X) < 0).mean() < 0.03

@@ -49,10 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if _MISSING is not None:
         return fail(f"the commands need {_MISSING}: pip install 'scikit-sketch[cli]'")
-    # Without a command the help is what was asked for.
-    arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments and "_SKSKETCH_COMPLETE" not in os.environ:
+        from sksketch.cli.help import BEGINNING
+
+        for line in BEGINNING.splitlines():
+            echo(line)
+        return 0
     try:
-        app = _build_app()
+        app = build_app()
         with stoppable():
             code = app(args=arguments, prog_name="sksketch", standalone_mode=False)
     except typer.TyperException as error:
@@ -99,7 +104,7 @@ def _is_reading() -> bool:
     return is_reading()
 
 
-def _build_app() -> Any:
+def build_app() -> Any:
     """Return the commands as one application."""
     from sksketch.cli.commands import (
         apply,
@@ -117,7 +122,7 @@ def _build_app() -> Any:
         times,
         tour,
     )
-    from sksketch.cli.help import PlainCommand, before_commands, epilog, grouped
+    from sksketch.cli.help import SHORT, PlainCommand, before_commands, epilog, grouped
 
     app = typer.Typer(
         help="Learn from matrices that do not fit: one pass, flat memory, certified error.",
@@ -136,7 +141,9 @@ def _build_app() -> Any:
         *(info.info, report.report, tour.tour),
     ]
     for command in (*learning, *using):
-        app.command(cls=PlainCommand, epilog=epilog(command.__name__))(grouped(command))
+        name = command.__name__
+        listed = app.command(cls=PlainCommand, short_help=SHORT[name], epilog=epilog(name))
+        listed(grouped(command))
     archive = typer.Typer(help="Keep states by period, and answer for any range of them.")
     parts: dict[str, Any] = {"add": times.add, "query": times.query, "list": times.list_periods}
     for name, command in parts.items():

@@ -80,6 +80,40 @@ EXAMPLES = {
 }
 
 
+# What a command does, in as many words as its line in the list of all has room for.
+SHORT = {
+    "pca": "Find principal components in one pass.",
+    "svd": "Find a truncated SVD in one pass.",
+    "ridge": "Learn a ridge regression in one pass.",
+    "online": "Learn a classifier or regression row by row.",
+    "kpca": "Find kernel principal components in flat memory.",
+    "kcca": "Find functions of two views that correlate most.",
+    "reduce": "Reduce very many columns to few coordinates.",
+    "sketch": "Sketch rows into a small file, to merge and read.",
+    "merge": "Merge saved sketches or models into one.",
+    "apply": "Write the scores or predictions of rows.",
+    "compare": "Say what certainly changed between two files.",
+    "anomalies": "List the rows that do not fit the others.",
+    "info": "Print what a saved file certifies.",
+    "report": "Write a page about what a saved file holds.",
+    "tour": "See it work on a matrix that is never in memory.",
+}
+
+BEGINNING = """\
+Learn from tables larger than memory, in one pass, with an error bound to read.
+
+  sksketch pca rows.csv -k 5 -o model.sks              principal components
+  sksketch ridge rows.csv --target price -o model.sks  a regression
+  sksketch online rows.csv --target churn -o model.sks a classifier
+  sksketch apply model.sks new.csv -o predictions.csv  what it says of rows
+  sksketch anomalies rows.csv --top 10                 rows that do not fit
+  sksketch compare march.sks april.sks                 what changed
+  sksketch report model.sks -o report.html             a page to read and share
+  sksketch tour                                        see it work
+
+sksketch --help lists all commands, sksketch COMMAND --help its options."""
+
+
 class PlainCommand(TyperCommand):
     """A command whose help has its options under the headings of their panels, in plain text."""
 

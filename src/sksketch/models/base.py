@@ -185,12 +185,12 @@ class Estimator(BaseEstimator, ABC):
 
     def _check_alike(self, other: object) -> None:
         """Refuse to merge what is of another class, not fitted, or of other columns."""
-        check_is_fitted(other, self._fitted)
         if type(other) is not type(self):
             raise NotMergeableError(
                 f"cannot merge a {type(other).__name__} into a {type(self).__name__}; "
                 "fit both as the same kind of estimator"
             )
+        check_is_fitted(other, self._fitted)
         names = getattr(self, "feature_names_in_", None)
         theirs = getattr(other, "feature_names_in_", None)
         if names is not None and theirs is not None and list(names) != list(theirs):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -198,11 +199,41 @@ class Inference:
         tables = [self._table(target) for target in range(self.n_targets)]
         return "\n\n".join(tables)
 
+    def _repr_html_(self) -> str:
+        """Return the tables for notebooks."""
+        return "".join(self._page(target) for target in range(self.n_targets))
+
+    def _page(self, target: int) -> str:
+        lines = "<br>".join(map(html.escape, self._lines(target)))
+        head, *rows = self._cells(target)
+        cells = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+        body = "".join(
+            f"<tr><th>{html.escape(name)}</th>"
+            + "".join(f"<td>{html.escape(cell)}</td>" for cell in numbers)
+            + "</tr>"
+            for name, *numbers in rows
+        )
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return f"<p>{lines}</p><table><tr>{cells}</tr>{body}</table>{notes}"
+
     def _table(self, target: int) -> str:
+        cells = self._cells(target)
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
+        head, *rows = [
+            "  ".join(
+                cell.ljust(width) if k == 0 else cell.rjust(width)
+                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in cells
+        ]
+        return "\n".join([*self._lines(target), rule, head, rule, *rows, rule, *self.notes])
+
+    def _lines(self, target: int) -> list[str]:
+        """Return the lines above the coefficients."""
         facts = self.facts(target)
-        letter = "t" if self.distribution == "t" else "z"
         many = f", target {target + 1} of {self.n_targets}" if self.n_targets > 1 else ""
-        lines = [
+        return [
             f"{self.title}, {self.covariance} standard errors{many}",
             f"rows {facts['rows']:,.10g}   df of model {facts['df_model']:.6g}   "
             f"df of residuals {facts['df_resid']:,.10g}   rank {self.rank} of {len(self.names)}",
@@ -211,22 +242,16 @@ class Inference:
             f"residual deviance {facts['residual_deviance']:.6g}   scale {facts['scale']:.6g}   "
             f"AIC {facts['aic']:.6g}   BIC {facts['bic']:.6g}",
         ]
-        heads = ["", "coef", "std err", letter, f"P>|{letter}|", *self._ends()]
-        cells = [heads]
+
+    def _cells(self, target: int) -> list[list[str]]:
+        """Return the names of the columns, and a row for each coefficient."""
+        letter = "t" if self.distribution == "t" else "z"
+        cells = [["", "coef", "std err", letter, f"P>|{letter}|", *self._ends()]]
         for name, *values in zip(self.names, *self.columns(target).values(), strict=True):
             coefficient, error, statistic, p, low, high = (float(value) for value in values)
             numbers = [f"{coefficient:.6g}", f"{error:.4g}", f"{statistic:.3f}", _p(p)]
             cells.append([str(name), *numbers, f"{low:.6g}", f"{high:.6g}"])
-        widths = [max(len(row[k]) for row in cells) for k in range(len(heads))]
-        rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-        rows = [
-            "  ".join(
-                cell.ljust(width) if k == 0 else cell.rjust(width)
-                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in cells
-        ]
-        return "\n".join([*lines, rule, rows[0], rule, *rows[1:], rule, *self.notes])
+        return cells
 
     def _ends(self) -> list[str]:
         tail = 0.5 * (1.0 - self.confidence)

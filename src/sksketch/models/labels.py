@@ -136,7 +136,13 @@ def predict_proba_one(self: Certain, x: OneRow) -> dict[Any, float]:
     """
     if not hasattr(self, "classes_"):
         return {}
-    found = probabilities(self._scores_of_one(x), softmax=self._is_softmax)[0].tolist()
+    scores = self._scores_of_one(x)
+    if scores.shape[1] == 1:
+        # Arrays of one number take longer than the row.
+        positive = float(scipy.special.expit(scores.item(0)))
+        found = [1.0 - positive, positive]
+    else:
+        found = probabilities(scores, softmax=self._is_softmax)[0].tolist()
     return dict(zip(self.classes_.tolist(), found, strict=False))
 
 
@@ -169,6 +175,17 @@ def predicted(classes: Array, scores: Array) -> Array:
         # A stream may have shown only one of its labels so far.
         return np.asarray(classes[(scores[:, 0] > 0).astype(int) % len(classes)])
     return np.asarray(classes[np.argmax(scores, axis=1)])
+
+
+def predicted_one(classes: Array, scores: Array) -> Any:
+    """Return the label of one row of scores, as `predicted` does and without arrays.
+
+    >>> predicted_one(np.array(["ham", "spam"]), np.array([2.0]))
+    'spam'
+    """
+    if len(scores) == 1:
+        return classes.item(int(scores.item(0) > 0) % len(classes))
+    return classes.item(int(scores.argmax()))
 
 
 def weights_by_class(

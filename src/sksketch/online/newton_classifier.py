@@ -323,7 +323,7 @@ class OnlineNewtonClassifier(ClassifierMixin, OnlineEstimator):
         """
         if "learners_" not in vars(self):
             return None
-        return self._predictions(self._scores_of_one(x))[0].item()
+        return labels.predicted_one(self.classes_, self._scores_of_one(x)[0])
 
     def _begin_labels(self, y: object, width: int, dense: bool) -> None:
         labels.refuse_balanced(self.class_weight)

@@ -19,12 +19,14 @@ TERMINAL_PERIOD, LOG_PERIOD = 0.1, 30.0
 class ProgressLine:
     """Rows, rows per second and the time left, as one line of text.
 
-    On a terminal the line is written over and over; elsewhere a new one comes twice a minute.
+    On a terminal or in a notebook the line is written over and over; elsewhere a new one comes
+    twice a minute.
     """
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self._terminal = file.isatty()
+        # Notebooks write over a line as terminals do, but say that they are none.
+        self._terminal = file.isatty() or type(file).__module__.startswith("ipykernel")
         self._began = self._written = time.monotonic()
         self._first: int | None = None
         self._now: tuple[int, int | None] = (0, None)

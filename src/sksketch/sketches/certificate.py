@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import html
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +70,14 @@ class Certificate:
         """The upper bound on the spectral error as a fraction of the total energy."""
         return self.spectral_error[1] / self.squared_norm if self.squared_norm > 0 else 0.0
 
-    def __str__(self) -> str:
+    def facts(self) -> list[tuple[str, str]]:
+        """Return what is certain in words, as names and values.
+
+        Returns
+        -------
+        list of pairs
+            As they are printed.
+        """
         low, high = self.spectral_error
         shown = [k for k in (1, 2, 3, 5, 10, 20, 50, 100, 200) if k <= len(self.eigenvalues)]
         energy = [f"k={k}: {_span(100 * self.captured_energy[k - 1], '%')}" for k in shown]
@@ -78,15 +86,28 @@ class Certificate:
         error = f"between {rounded_down(low)} and {rounded_up(high)}, at most {share}% of"
         if high == np.inf:
             error = "no bound is certified for"
+        return [
+            ("spectral error", f"{error} the total energy {self.squared_norm:.3g}"),
+            ("captured energy", ", ".join(energy) or "no components"),
+            ("eigenvalues", ", ".join(values) or "none"),
+            ("certain directions", str(self.n_certain)),
+        ]
+
+    def _heading(self) -> str:
+        return f"certificate over {self.n_rows_seen} rows ({self._sure()})"
+
+    def __str__(self) -> str:
         return "\n".join(
-            [
-                f"certificate over {self.n_rows_seen} rows ({self._sure()})",
-                f"  spectral error     {error} the total energy {self.squared_norm:.3g}",
-                f"  captured energy    {', '.join(energy) or 'no components'}",
-                f"  eigenvalues        {', '.join(values) or 'none'}",
-                f"  certain directions {self.n_certain}",
-            ]
+            [self._heading(), *(f"  {name:<18} {value}" for name, value in self.facts())]
         )
+
+    def _repr_html_(self) -> str:
+        """Return the record for notebooks."""
+        rows = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
+            for name, value in self.facts()
+        )
+        return f"<p><b>{html.escape(self._heading())}</b></p><table>{rows}</table>"
 
     def _sure(self) -> str:
         """Return in words how certain all of it is."""

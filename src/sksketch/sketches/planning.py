@@ -17,7 +17,7 @@ SOLVERS = ("auto", "exact", "block", "covariance")
 # Rows between shrinks: of the exact solver, as multiples of sketch_size, and at least ...
 EXACT_MULTIPLE, EXACT_ROWS = 2, 64
 # ... and of the block solver, where more rows mean fewer shrinks and less error.
-BLOCK_MULTIPLES, BLOCK_BYTES = (20, 80), 64 << 20
+BLOCK_MULTIPLES, BLOCK_BYTES = (20, 80), 28 << 20
 # On a device the small eigenproblem of a shrink is the wall, so as many rows share it as fit.
 DEVICE_MULTIPLE, DEVICE_BYTES = 128, 2 << 30
 # Where even the fewest rows would fill this, the exact solver's smaller buffer is used.

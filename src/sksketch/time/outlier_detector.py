@@ -77,9 +77,9 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
     The score is minus the squared Mahalanobis distance by a covariance of low rank plus ridge, in
     units of the columns. After `fit` the threshold is of the scores of the same rows. With
     `partial_fit` every row is scored before it is learned, in tiles of 256 and by what was usual
-    when the tile began, and these progressive scores make the threshold; what is usual is read anew
-    each time there are a quarter more rows. The quantiles are those of a deterministic
-    sketch [1]_. A row counts there as often as its weight says, if weights are whole, else once.
+    when the tile began; what is usual is read anew each time there are a quarter more rows. The
+    last half to three quarters of these scores make the threshold, by a deterministic sketch [1]_.
+    A row counts there as often as its weight says, if weights are whole, else once.
 
     References
     ----------

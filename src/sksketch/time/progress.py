@@ -65,6 +65,10 @@ class Places(NamedTuple):
         moments = None if self.moments is None else self.moments[which]
         return self._replace(values=self.values[which], moments=moments)
 
+    def later(self, n_rows: int) -> Places:
+        """Return those of rows that come after so many others."""
+        return self._replace(values=self.values + n_rows)
+
     @property
     def times(self) -> Array | None:
         """Times as users have them."""
@@ -203,12 +207,15 @@ class Progress:
 
     def merged(self, other: Progress, by_rows: bool) -> Progress:
         """Return the scores of both; by rows those of the other came later."""
-        shift = 0
+        shift, n_scored = 0, self.n_scored + other.n_scored
         if by_rows and np.isfinite(other.history.part):
             shift = int(self.n_scored // other.history.part)
-        both = Progress(self.history.copy().merge(other.history, shift), self._reach)
-        both._pending = (*self._pending, *other._pending)
-        both.n_scored = self.n_scored + other.n_scored
+        history = self.history.up_to(n_scored).merge(other.history.up_to(n_scored), shift)
+        both = Progress(history, self._reach)
+        later = self.n_rows if by_rows else 0
+        theirs = (Tile(tile.rows, tile.places.later(later)) for tile in other._pending)
+        both._pending = (*self._pending, *theirs)
+        both.n_scored = n_scored
         both.flagged = self.flagged + other.flagged
         return both
 
@@ -231,7 +238,8 @@ class Progress:
         meta: Any = state.meta
         self.next_read, self.n_scored = meta["next_read"], meta["n_scored"]
         self.flagged = meta["flagged"]
-        self.history.restore(state.behind("history."))
+        # Before parts doubled there was one, for all rows.
+        self.history = self.history.restore(state.behind("history.")).up_to(self.n_scored)
         if usual := state.behind("usual."):
             self.usual = Distances.of_arrays(usual)
         if pending := state.behind("pending."):

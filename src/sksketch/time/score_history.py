@@ -21,7 +21,8 @@ class ScoreHistory:
     Parameters
     ----------
     part : float
-        Length of a part, in rows or in time; ``inf`` for one that never ends.
+        Length of a part, in rows or in time; ``inf`` for parts that double, as what is usual is
+        known better with every row: the scores of the first ones then count no longer.
     n_parts : int
         Parts that are remembered.
     decay : float
@@ -34,9 +35,14 @@ class ScoreHistory:
     ...     _ = history.add(np.arange(start, start + 50.0), np.arange(start, start + 50.0))
     >>> history.quantile(0.0), history.n
     (800.0, 200)
+    >>> history = ScoreHistory()
+    >>> for row in range(1000):
+    ...     _ = history.add(np.array([float(row)]), np.array([row]))
+    >>> history.quantile(0.0), history.n
+    (255.0, 745)
     """
 
-    def __init__(self, part: float = math.inf, n_parts: int = 1, decay: float = 1.0) -> None:
+    def __init__(self, part: float = math.inf, n_parts: int = 2, decay: float = 1.0) -> None:
         self.part, self.n_parts, self.decay = part, n_parts, decay
         self._sketches: dict[int, QuantileSketch] = {}
 
@@ -65,11 +71,15 @@ class ScoreHistory:
         return off / whole if whole else 0.0
 
     def add(self, scores: Array, places: Array) -> ScoreHistory:
-        """Add scores with their places in rows or time, in order."""
+        """Add scores with their places in rows or time, in order.
+
+        Where parts double all are of the last part, since they are by what was known at once.
+        """
         if math.isinf(self.part):
-            self._sketches.setdefault(0, QuantileSketch()).update(scores)
-            return self
-        keys = np.floor(places / self.part).astype(np.int64)
+            key = math.floor(math.log2(places.max(initial=0.0) + 1.0))
+            keys = np.full(len(scores), key, dtype=np.int64)
+        else:
+            keys = np.floor(places / self.part).astype(np.int64)
         for key in np.unique(keys).tolist():
             self._sketches.setdefault(key, QuantileSketch()).update(scores[keys == key])
         return self._forget()
@@ -85,6 +95,13 @@ class ScoreHistory:
         for key, sketch in other._sketches.items():
             self._sketches.setdefault(key + shift, QuantileSketch()).merge(sketch)
         return self._forget()
+
+    def up_to(self, n_rows: int) -> ScoreHistory:
+        """Return a copy whose last part is that of a row with this number, if parts double."""
+        shift = 0
+        if math.isinf(self.part) and self._sketches:
+            shift = max(n_rows, 1).bit_length() - 1 - max(self._sketches)
+        return ScoreHistory(self.part, self.n_parts, self.decay).merge(self, shift)
 
     def copy(self) -> ScoreHistory:
         """Return an independent copy."""

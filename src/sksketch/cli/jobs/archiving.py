@@ -15,6 +15,7 @@ from sksketch.cli.show import print_model
 from sksketch.sketches.windows.times import as_moment, shown
 from sksketch.time import Archive, Comparison
 from sksketch.time import compare as compare_states
+from sksketch.time.archive import is_archive
 
 # Periods of an archive that a report shows.
 MOST_PERIODS = 100
@@ -95,14 +96,14 @@ def drift_of(archive: str, names: list[str] | None, before: Any) -> list[tuple[s
 
 def list_all(archive: str, *, as_json: bool) -> None:
     """Print the periods of an archive."""
+    if not is_archive(archive):
+        raise typer.BadParameter(f"there is no archive here; check the path: {archive}")
     periods = [tuple(_shown(moment) for moment in period) for period in Archive(archive).periods()]
     if as_json:
         echo(json.dumps([{"from": start, "to": end} for start, end in periods]))
         return
     for start, end in periods:
         echo(f"{start} to {end}")
-    if not periods:
-        echo("no periods", err=True)
 
 
 def _shown(moment: Any) -> str:

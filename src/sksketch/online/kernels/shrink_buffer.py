@@ -8,6 +8,7 @@ import numpy as np
 
 from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
+from sksketch.online.kernels.copying import copy_rows_inplace
 from sksketch.online.kernels.layout import (
     ALPHA,
     CACHED,
@@ -45,7 +46,7 @@ def shrink_buffer(
     sums[SHRINKAGE] += cut
     # The map of all feature rows: the kept rows mix by W, and wbar takes in B'beta.
     T_map = np.zeros((D, D))
-    T_map[:ell] = W[:ell]
+    copy_rows_inplace(T_map, W, ell)
     T_map[ell, ell] = 1.0
     _map_cache(features.cache, counters[CACHED], pending, W, T_map, ell, spare)
     for i in range(ell):

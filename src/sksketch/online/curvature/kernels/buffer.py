@@ -26,6 +26,7 @@ from sksketch.online.curvature.kernels.layout import (
 )
 from sksketch.online.curvature.kernels.records import Sketch, Task
 from sksketch.online.curvature.kernels.units import scale_of
+from sksketch.online.kernels.copying import copy_rows_inplace
 from sksketch.online.kernels.layout import OWN_EIGEN_ROWS
 from sksketch.online.kernels.records import Features, Maps, Pending, ShrinkRule
 from sksketch.online.kernels.shrink_maps import flush, pair_times_map, push_map
@@ -136,7 +137,7 @@ def shrink(
     for slot in range(len(before)):
         before[slot] = _squares(C, slot, ell) + _squares(features.pending, slot, N - ell)
     T_map = np.zeros((D, D))
-    T_map[:ell] = W[:ell]
+    copy_rows_inplace(T_map, W, ell)
     for c in range(n_outputs):
         T_map[ell + c, ell + c] = 1.0
     for slot in range(0, n_cached, 2):

@@ -8,6 +8,7 @@ from sksketch._typing import Array
 from sksketch.arrays.kernels.jit import jit
 from sksketch.online.curvature.kernels.buffer import note_losses
 from sksketch.online.curvature.kernels.layout import CACHED, NOW, USED
+from sksketch.online.kernels.copying import copy_rows_inplace
 from sksketch.online.kernels.feature_cache import load_rows
 from sksketch.online.kernels.records import Batch, Features, Maps
 from sksketch.online.kernels.shrink_maps import node_of
@@ -73,7 +74,7 @@ def _lead_to_now(lead: Array, version: int, now: int, beta: Array, ell: int, map
                 for j in range(D):
                     total += maps.table[nodes[m] * D + i, j] * lead[j, c]
                 spare[i, c] = total
-        lead[:] = spare
+        copy_rows_inplace(lead, spare, D)
 
 
 @jit

@@ -9,6 +9,7 @@ from sksketch.arrays.kernels.jit import jit
 from sksketch.online.curvature.kernels.exact_rows import learn_exact
 from sksketch.online.curvature.kernels.layout import CENTER, SCALE, STEPS
 from sksketch.online.curvature.kernels.records import Exact, Row, Task, Totals
+from sksketch.online.kernels.copying import copy_inplace, copy_rows_inplace
 
 
 @jit
@@ -40,11 +41,15 @@ def learn_single(
         # A NaN fails the comparison below, and max may lose it.
         largest += abs(totals.sums[i]) if not abs(totals.sums[i]) <= limits[2] else 0.0
     if not largest <= limits[2]:
-        state.W[:], state.G[:], state.U[:] = before.W, before.G, before.U
-        state.units[:], means[:] = before.units, former
-        totals.counters[:], totals.sums[:] = counters, sums
+        copy_rows_inplace(state.W, before.W, len(before.W))
+        copy_rows_inplace(state.G, before.G, len(before.G))
+        copy_rows_inplace(state.U, before.U, len(before.U))
+        copy_rows_inplace(state.units, before.units, len(before.units))
+        copy_inplace(means, former)
+        copy_inplace(totals.counters, counters)
+        copy_inplace(totals.sums, sums)
         return False
-    scores[:] = found[0]
+    copy_inplace(scores, found[0])
     return True
 
 

@@ -42,6 +42,7 @@ from sksketch.online.curvature.kernels.layout import (
 )
 from sksketch.online.curvature.kernels.records import Sketch, Task, Totals
 from sksketch.online.curvature.kernels.units import power_below, raised, scale_of
+from sksketch.online.kernels.copying import copy_inplace
 from sksketch.online.kernels.feature_cache import load_rows, project_rows
 from sksketch.online.kernels.lazy_shrink import solve_inplace
 from sksketch.online.kernels.records import Batch, Features, Maps, Pending, ShrinkRule
@@ -100,7 +101,7 @@ def learn_sketched(
         counters[T] += 1
         alpha = sums[ALPHA]
         q = max(norm2 - solve_inplace(sketch.L, k, counters[KEPT], Bx, e, h), 2.2e-16 * norm2)
-        raw[:] = z
+        copy_inplace(raw, z)
         curvature = meet(z, targets[i], weight, q / alpha, slopes, sums, sketch.means, task)
         _move(own, values, C, sketch.beta, h, slopes, (alpha, k, ell))
         if not task.normalizes:

@@ -26,6 +26,7 @@ from sksketch.online.curvature.kernels.layout import (
     SOFTMAX,
     SQUARED,
 )
+from sksketch.online.kernels.copying import copy_inplace
 
 
 @jit
@@ -183,7 +184,7 @@ def _pull_softmax(z: Array, y: Array, weight: float, q: float, slopes: Array) ->
                 if found <= cost - 1e-4 * length * gain or gain <= 1e-10 * (1.0 + abs(cost)):
                     break
                 length *= 0.5
-            new[:] = trial
+            copy_inplace(new, trial)
             cost = found
             if gain <= 1e-24:
                 break
