@@ -66,7 +66,7 @@ class Places(NamedTuple):
         return self._replace(values=self.values[which], moments=moments)
 
     def later(self, n_rows: int) -> Places:
-        """Return those of rows that come after so many others."""
+        """Return those of rows that come after a number of others."""
         return self._replace(values=self.values + n_rows)
 
     @property
