@@ -34,6 +34,12 @@ SCRIPTS = {
     "dask": "benchmarks.speed.clusters",
     "parquet": "benchmarks.speed.parquet_ridge",
     "scale_sim": "benchmarks.scale_sim",
+    "windows": "benchmarks.speed.windows",
+    "archives": "benchmarks.speed.archives",
+    "changes": "benchmarks.speed.changes",
+    "outliers": "benchmarks.speed.outliers",
+    "moments": "benchmarks.speed.moments",
+    "canonical": "benchmarks.speed.canonical",
 }
 WITHOUT_JSON = {"memory", "kernels"}
 GOAL = ("script", "figure", "verdict")

@@ -61,6 +61,35 @@ REASONS = (
         "them; about two seconds of the run are the start of the interpreter",
     ),
     Reason(
+        "windows",
+        r"error of DS-FD",
+        "its directions leave one by one, each with a time of its own; a bucket of ours leaves as "
+        "a whole, and half of the one at the edge is part of the error",
+    ),
+    Reason(
+        "windows",
+        r"rows/s",
+        "in so little memory the buckets are of few rows each; with what a window keeps by default "
+        "they are of hundreds",
+    ),
+    Reason(
+        "outliers",
+        r"HalfSpaceTrees",
+        "the trees look at few columns of a row, however many it has, and ours at all pairs",
+    ),
+    Reason(
+        "moments",
+        r"bare scan",
+        "sums that are never rounded multiply three slices of every number, which takes longer "
+        "than reading it from a warm page cache",
+    ),
+    Reason(
+        "canonical",
+        r"cca-zoo",
+        "with the best of 21 settings, whose search is not counted; a step of it is linear in the "
+        "columns, and products of all columns are not",
+    ),
+    Reason(
         "dask",
         r"two workers",
         "the scheduler and the client have no processor of their own here; what the workers "

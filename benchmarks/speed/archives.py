@@ -29,6 +29,8 @@ from sksketch import Archive, Centered, FrequentDirections
 MODULE = "benchmarks.speed.archives"
 FIRST = np.datetime64("2025-01-01T00", "h")
 N_COLUMNS, ROWS = 200, 40
+# What is asked of a query.
+MOST_SECONDS, MOST_MB = 2.0, 500
 
 
 def hourly(number: int, sketch_size: int) -> Centered:
@@ -131,6 +133,14 @@ def main() -> None:
         f"  peak memory      {found['peak MB']:.0f} MB\n"
         f"  beside one by one {found['apart']:.3g} apart, {found['allowed']:.3g} allowed"
     )
+    print()
+    longest = found["query seconds"]["longest"]
+    for passed, text in (
+        (longest < MOST_SECONDS, f"longest query {longest:.2f} s, under {MOST_SECONDS:g}"),
+        (found["peak MB"] < MOST_MB, f"peak memory {found['peak MB']:.0f} MB, under {MOST_MB}"),
+        (found["apart"] <= found["allowed"], "the answer is that of merging one by one"),
+    ):
+        print(f"{'ok  ' if passed else 'FAIL'}  {text}")
     if options.json:
         options.json.write_text(json.dumps(found, indent=1))
 

@@ -3,10 +3,13 @@
 ``python -m benchmarks.speed.outliers [--quick]``
 
 Digits with each class as the rare one, breast cancer, sparse rows as those of w8a, and two planted
-streams. Peers: scikit-learn's IsolationForest, the PCA detector of PyOD (its formula, written here:
-distances to all components over their share of the variance, of standardized columns), and River's
+streams. Peers: scikit-learn's IsolationForest, PyOD's PCA where PyOD is installed, else its formula
+(distances to all components over their share of the variance, of standardized columns), and River's
 HalfSpaceTrees where River is installed, which learns and scores row by row. Ours is fitted at once
 like the first two, and once more as a stream that scores each row before it learns it.
+
+Rows per second of processor time are those of long streams of several widths: the trees look at few
+columns of a row, however many it has, and ours at all pairs of them.
 """
 
 from __future__ import annotations
@@ -14,7 +17,10 @@ from __future__ import annotations
 from benchmarks.lib.threads import one_thread  # isort: skip
 
 import argparse
+import json
+import statistics
 import time
+from pathlib import Path
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -28,6 +34,17 @@ try:
     from river import anomaly
 except ImportError:
     anomaly = None
+try:
+    from pyod.models.pca import PCA
+except ImportError:
+    PCA = None
+
+OURS = ("fitted", "streamed")
+# What is asked of the figures.
+MARGIN, LEAST_SPEED = 0.01, 20.0
+# Columns and rows of the streams that are timed.
+STREAMS = ((5, 100_000), (20, 100_000), (64, 100_000), (300, 20_000))
+BLOCK_ROWS, REPEATS = 5_000, 3
 
 
 def data_sets(quick):
@@ -77,6 +94,13 @@ def forest(X):
 
 
 def pyod_pca(X):
+    # It divides by the variance of components that have none.
+    varies = X[:, X.std(axis=0) > 0]
+    rank = np.linalg.matrix_rank(varies - varies.mean(axis=0))
+    return PCA(n_components=int(rank), random_state=0).fit(varies).decision_scores_
+
+
+def formula_of_pyod(X):
     spread = X.std(axis=0)
     Z = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     _, s, V = np.linalg.svd(Z, full_matrices=False)
@@ -85,39 +109,94 @@ def pyod_pca(X):
     return (cdist(Z, V[keep]) / share[keep]).sum(axis=1)
 
 
-def half_space_trees(X):
+def as_dicts(X):
     low, high = X.min(axis=0), X.max(axis=0)
     rows = ((X - low) / np.where(high > low, high - low, 1.0)).tolist()
+    return [dict(enumerate(row)) for row in rows]
+
+
+def trees_of(named):
     model, scores = anomaly.HalfSpaceTrees(seed=0), []
-    for row in rows:
-        named = dict(enumerate(row))
-        scores.append(model.score_one(named))
-        model.learn_one(named)
+    for row in named:
+        scores.append(model.score_one(row))
+        model.learn_one(row)
     return np.array(scores)
+
+
+def half_space_trees(X):
+    return trees_of(as_dicts(X))
+
+
+def learned_progressively(X):
+    """Learn from blocks; each row is scored before it is learned."""
+    model = StreamingOutlierDetector()
+    for start in range(0, len(X), BLOCK_ROWS):
+        model.partial_fit(X[start : start + BLOCK_ROWS])
+    return model.offset_
+
+
+def rates(quick):
+    """Yield columns and the rows per second of every method."""
+    for columns, n_rows in STREAMS:
+        X = np.random.default_rng(0).standard_normal((n_rows // 20 if quick else n_rows, columns))
+        # Making dictionaries is not counted.
+        few = as_dicts(X[: len(X) // 5])
+        timed = {"fitted": (fitted, X), "streamed": (learned_progressively, X)}
+        timed["IsolationForest"] = (forest, X[: len(X) // 5])
+        if anomaly is not None:
+            timed["HalfSpaceTrees"] = (trees_of, few)
+        found = {}
+        for name, (method, rows) in timed.items():
+            seconds = []
+            for _ in range(1 if quick else REPEATS):
+                start = time.process_time()
+                method(rows)
+                seconds.append(time.process_time() - start)
+            found[name] = len(rows) / statistics.median(seconds)
+        yield columns, found
+
+
+def verdicts(figures):
+    """Yield whether what is asked is met, and the figures."""
+    mean = figures["mean"]
+    peers = [name for name in mean if name not in OURS]
+    for name in OURS:
+        worst = min(mean[name] - mean[peer] for peer in peers)
+        ahead = sum(mean[name] > mean[peer] for peer in peers)
+        yield worst >= -MARGIN, f"{name}: mean AUC {worst:+.4f} beside the best peer"
+        yield ahead >= 2, f"{name}: ahead of {ahead} of {len(peers)} peers, at least 2"
+    for columns, found in figures["rows/s"].items():
+        for name in OURS if "HalfSpaceTrees" in found else ():
+            times = found[name] / found["HalfSpaceTrees"]
+            text = f"{name}, {columns} columns: {times:.1f} x the rows/s of HalfSpaceTrees"
+            yield times >= LEAST_SPEED, text
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
     given = parser.parse_args(arguments)
     methods = {"fitted": fitted, "streamed": streamed, "IsolationForest": forest}
-    methods["PCA of PyOD"] = pyod_pca
+    methods |= {"formula of PyOD": formula_of_pyod} if PCA is None else {"PCA of PyOD": pyod_pca}
     if anomaly is not None:
         methods["HalfSpaceTrees"] = half_space_trees
     print(f"{'data':<16}" + "".join(f"{name:>17}" for name in methods))
-    totals = {name: [[], 0.0, 0] for name in methods}
+    each = {}
     for data, X, y in data_sets(given.quick):
-        line = f"{data:<16}"
-        for name, method in methods.items():
-            start = time.perf_counter()
-            scores = method(X)
-            totals[name][1] += time.perf_counter() - start
-            totals[name][2] += len(X)
-            totals[name][0].append(roc_auc_score(y, scores))
-            line += f"{totals[name][0][-1]:>17.4f}"
-        print(line, flush=True)
-    print(f"{'mean':<16}" + "".join(f"{np.mean(t[0]):>17.4f}" for t in totals.values()))
-    print(f"{'rows/s':<16}" + "".join(f"{t[2] / t[1]:>17,.0f}" for t in totals.values()))
+        each[data] = {name: float(roc_auc_score(y, score(X))) for name, score in methods.items()}
+        print(f"{data:<16}" + "".join(f"{a:>17.4f}" for a in each[data].values()), flush=True)
+    mean = {name: float(np.mean([line[name] for line in each.values()])) for name in methods}
+    print(f"{'mean':<16}" + "".join(f"{value:>17.4f}" for value in mean.values()) + "\n")
+    figures = {"auc": each, "mean": mean, "rows/s": dict(rates(given.quick))}
+    for columns, found in figures["rows/s"].items():
+        speeds = ", ".join(f"{name} {speed:,.0f}" for name, speed in found.items())
+        print(f"rows/s, {columns} columns: {speeds}")
+    print()
+    for passed, text in verdicts(figures):
+        print(f"{'ok  ' if passed else 'FAIL'}  {text}")
+    if given.json:
+        given.json.write_text(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

@@ -283,16 +283,39 @@ def test_a_table_is_encoded_beside_a_scan_of_it(tmp_path):
     assert "x the scan" in printed
 
 
-def test_windows_measure_every_method_on_every_stream():
-    rows = quick("speed.windows").splitlines()[2:]
-    found = {row[:10].strip() for row in rows}
-    assert found == {"drift", "power law", "low rank", "bursts"}
-    for method in ("SlidingWindow", "LM-FD", "DI-FD", "DS-FD"):
-        assert sum(method in row for row in rows) == 4
+def test_windows_measure_every_method_on_every_stream(tmp_path):
+    printed = quick("speed.windows", "--json", str(tmp_path / "figures.json"))
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert set(figures) == {"drift", "power law", "low rank", "bursts"}
+    for lines in figures.values():
+        assert set(lines) == {"SlidingWindow", "LM-FD", "DI-FD", "DS-FD"}
+        for line in lines.values():
+            assert 0.0 < line["mean error"] <= line["worst error"] < 1.0
+            assert line["rows/s"] > 0
+    assert printed.count("x the rows/s of") == 4
 
 
-def test_outliers_measure_every_method():
-    rows = quick("speed.outliers").splitlines()
+def test_a_window_of_a_long_stream_is_measured(tmp_path):
+    quick("speed.windows", "--memory", "--json", str(tmp_path / "figures.json"))
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["peak MB"] < 50
+
+
+def test_outliers_measure_every_method(tmp_path):
+    printed = quick("speed.outliers", "--json", str(tmp_path / "figures.json"))
+    rows = printed.splitlines()
     assert all(method in rows[0] for method in ("fitted", "streamed", "IsolationForest"))
-    assert rows[-2].startswith("mean")
-    assert rows[-1].startswith("rows/s")
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert set(figures["rows/s"]) == {"5", "20", "64", "300"}
+    for line in figures["auc"].values():
+        assert all(0.0 <= value <= 1.0 for value in line.values())
+    assert "ahead of" in printed
+
+
+def test_comparisons_of_samples_are_counted(tmp_path):
+    quick("speed.changes", "--json", str(tmp_path / "figures.json"))
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["null pairs"]["alarms"] == 0
+    assert figures["planted"]["found"] >= 0.95 * figures["planted"]["pairs"]
+    assert 0.9 < figures["means"]["coverage"] < 1.0
+    assert figures["means"]["false"] == 0

@@ -164,6 +164,30 @@ def test_a_report_says_what_changed(table):
         assert main(["report", f"{name}.sks", "-o", "other.html", "-q"]) == 0
 
 
+def test_the_report_of_an_archive_shows_drift(table, capsys):
+    rng = np.random.default_rng(0)
+    for i in (0, 1, 2, 4, 5):
+        rows = pd.DataFrame(rng.standard_normal((300, 4)), columns=["a", "b", "<c>", "d"])
+        rows["<c>"] *= 3.0 if i == 4 else 1.0
+        rows.to_csv("part.csv", index=False)
+        assert main(["pca", "part.csv", "-o", "part.sks", "-q"]) == 0
+        period = ["--from", f"2026-0{i + 1}-01", "--to", f"2026-0{i + 2}-01"]
+        assert main(["archive", "add", "months", "part.sks", *period]) == 0
+    assert main(["report", "months", "-o", "drift.html", "-q"]) == 0
+    with open("drift.html", encoding="utf-8") as file:
+        page = file.read()
+    assert "Period by period" in page
+    assert "1 of 4 periods certainly changed" in page
+    assert "2026-05-01" in page
+    assert "&lt;c&gt;, " in page
+    # Of both periods since the one that is missing.
+    assert "600 rows of 4 columns" in page
+    assert main(["report", "months", "--before", "part.sks", "-o", "drift.html", "-q"]) == 0
+    capsys.readouterr()
+    assert main(["report", "months", "-o", "months", "-q"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def months(folder):
     """Write two months of a table that nobody prepared, the second in larger numbers."""
     rng = np.random.default_rng(0)

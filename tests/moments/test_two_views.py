@@ -139,6 +139,22 @@ def test_intervals_hold_for_a_sketch(rng, sizes, sketch_size):
         assert ((low - 1e-9 <= true) & (true <= high + 1e-9)).all()
 
 
+@pytest.mark.parametrize("size", [1e-100, 1e-160, 1e-250])
+@pytest.mark.parametrize("sketch", ["rfd", "exact"])
+def test_views_of_very_different_sizes(rng, sketch, size):
+    X, Y = views(rng, 300, 8, 6, sizes=(1.0, size))
+    options = {"sketch": sketch, "sketch_size": 5}
+    cca = StreamingCCA(2, ridge=1.0, **options).fit(X, Y)
+    low, high = cca.correlation_intervals_.T
+    # Beside the ridge the second view is next to nothing.
+    assert ((low <= 1e-90) & (high < 1e-6)).all()
+    pls = StreamingPLS(2, scale=False, **options).fit(X, Y)
+    Xc, Yc = X - X.mean(axis=0), Y / size - (Y / size).mean(axis=0)
+    true = np.linalg.svd(Xc.T @ Yc, compute_uv=False)[:2] / (len(X) - 1) * size
+    low, high = pls.singular_value_intervals_.T
+    assert ((low <= true) & (true <= high)).all()
+
+
 def test_blocks_make_no_difference(rng):
     X, Y = views(rng, 1800, 90, 60)
     options = {"sketch": "rfd", "sketch_size": 5}

@@ -342,6 +342,23 @@ def test_coverage_is_nominal(rng):
     assert shares["sketch"] >= 0.95 - 0.0098
 
 
+def test_coverage_of_a_sketch_that_loses_something_is_at_least_nominal(rng):
+    """2,000 simulated sets; the coefficients meant are those of ridge regression itself."""
+    design = 3.0 * rng.standard_normal((120, 3)) @ rng.standard_normal((3, 8))
+    design += rng.standard_normal((120, 8))
+    around = design - design.mean(axis=0)
+    C, true, alpha = around.T @ around, rng.standard_normal(8), 30.0
+    meant = np.linalg.solve(C + alpha * np.eye(8), C @ true)
+    covered = 0
+    for _ in range(2000):
+        y = design @ true + 0.5 + rng.standard_normal(120)
+        model = StreamingRidge(alpha, sketch="rfd", sketch_size=4).fit(design, y)
+        low, high = model.inference().interval[1:].T
+        assert np.isfinite(high - low).all()
+        covered += int(((low <= meant) & (meant <= high)).sum())
+    assert covered / 16_000 >= 0.95 - 0.0098
+
+
 def test_columns_that_depend_on_none_are_not_charged_for_those_that_do():
     rng = np.random.default_rng(0)
     n = 600

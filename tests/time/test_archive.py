@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from itertools import pairwise
 
@@ -211,3 +212,25 @@ def test_kills_lose_nothing_and_count_nothing_twice(tmp_path):
     _, periods = Archive(path)._read()
     assert len(list(Archive(path)._cover(periods, 1, n - 1))) < 30
     assert Cell(3, 0).end == 8
+
+
+def test_a_query_beside_an_addition_is_of_one_moment(tmp_path):
+    archive = filled(tmp_path / "archive", 8)
+    moment = FIRST + 3 * DAY
+    addition = threading.Thread(
+        target=Archive(archive.path).add,
+        args=(sketch(3).update(rows(99)), moment, moment + DAY),
+        kwargs={"replace": True},
+    )
+
+    class Interrupted(Archive):
+        def _load(self, file):
+            # Which has been found, and the addition removes it.
+            if not addition.is_alive() and addition.ident is None:
+                addition.start()
+                addition.join(0.5)
+            return super()._load(file)
+
+    assert Interrupted(archive.path).query().n_rows_seen == 240
+    addition.join()
+    assert archive.query().n_rows_seen == 270

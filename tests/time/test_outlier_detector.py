@@ -139,6 +139,29 @@ def test_the_robust_option_does_not_learn_from_outliers():
     assert robust.n_samples_seen_ < 8000
 
 
+def test_a_robust_window_of_time(tmp_path):
+    X, _ = data(2200, share=0.05)
+    times = np.datetime64("2026-01-01") + np.arange(2200) * np.timedelta64(1, "m")
+    whole = StreamingOutlierDetector(window="10h", robust=True).partial_fit(X, times=times)
+    assert 100 < whole.n_samples_seen_ <= 600
+    split = StreamingOutlierDetector(window="10h", robust=True)
+    for start in range(0, 2200, 130):
+        part = slice(start, start + 130)
+        split.partial_fit(X[part], times=times[part])
+        split.save(tmp_path / "model.sks")
+        split = load(tmp_path / "model.sks")
+    assert split.n_flagged_ == whole.n_flagged_
+    np.testing.assert_array_equal(whole.score_samples(X), split.score_samples(X))
+    # Rows still wait to be scored: their times count as well.
+    with pytest.raises(ValueError, match="give rows in order of time"):
+        split.partial_fit(X[:5], times=times[2190:2195])
+    with pytest.raises(NotMergeableError, match="in the order of their times"):
+        split.merge(whole)
+    by_number = StreamingOutlierDetector(window=36_000.0 / 60, robust=True)
+    with pytest.raises(ValueError, match="window is"):
+        by_number.fit(X)
+
+
 def test_one_row_at_a_time():
     X, _ = data(600)
     model = StreamingOutlierDetector()

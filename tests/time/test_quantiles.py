@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sksketch.time.quantiles import QuantileSketch, weighted_quantile
+from sksketch.time.quantiles import QuantileSketch, quantile_of
 from sksketch.time.score_history import ScoreHistory
 
 
@@ -24,7 +24,8 @@ def test_no_rank_is_off_by_more_than_the_bound(seed):
     sketch = shards[0]
     for other in shards[1:]:
         sketch.merge(other)
-    held, weights = sketch.weighted()
+    held = np.concatenate([values for values, _ in sketch.levels()])
+    weights = np.concatenate([np.full(len(values), weight) for values, weight in sketch.levels()])
     assert sketch.n == n == weights.sum()
     for point in rng.choice(values, min(n, 20)):
         for side in ("left", "right"):
@@ -51,9 +52,21 @@ def test_few_numbers_are_exact():
     sketch = QuantileSketch().update(values)
     for share in (0.0, 0.01, 0.1, 0.5, 1.0):
         np.testing.assert_allclose(sketch.quantile(share), np.quantile(values, share), rtol=1e-12)
-    weights = np.random.default_rng(1).integers(0, 4, 999).astype(float)
-    repeated = np.quantile(np.repeat(values, weights.astype(int)), 0.07)
-    np.testing.assert_allclose(weighted_quantile(values, weights, 0.07), repeated, rtol=1e-12)
+
+
+@given(seed=st.integers(0, 2**16), share=st.floats(0.0, 1.0))
+@settings(max_examples=60)
+def test_levels_are_numbers_that_are_repeated(seed, share):
+    rng = np.random.default_rng(seed)
+    levels = [
+        (rng.choice([1.0, 5.0]) * rng.standard_normal(int(rng.integers(0, 200))).round(1), 2.0**h)
+        for h in range(4)
+    ]
+    if repeated := [np.repeat(values, int(weight)) for values, weight in levels if len(values)]:
+        expected = np.quantile(np.concatenate(repeated), share)
+        np.testing.assert_allclose(quantile_of(levels, share), expected, rtol=1e-7, atol=1e-7)
+    else:
+        assert quantile_of(levels, share) == -np.inf
 
 
 def test_old_scores_are_forgotten():

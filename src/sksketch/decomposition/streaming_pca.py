@@ -207,7 +207,7 @@ class StreamingPCA(StreamingSVD):
         array of shape (n_samples,)
             Natural logarithm of the density of each row.
         """
-        scores, rest = self._scores_and_rest(host_rows(X))
+        scores, rest = self._scores_and_rest(self._rows(host_rows(X)))
         k, n_features = self.components_.shape
         noise = max(self.noise_variance_, np.finfo(np.float64).tiny)
         variances = np.maximum(self.explained_variance_, noise)

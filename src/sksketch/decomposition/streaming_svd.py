@@ -6,18 +6,16 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from sksketch._typing import Array, Rows, RowsLike
+from sksketch._typing import Array, OneRow, RowsLike
 from sksketch.arrays.namespace import cast, like, on_device, precision
-from sksketch.arrays.rows import dense_tiles, times
-from sksketch.arrays.sparse import in_units
-from sksketch.decomposition.scores import scores_of, sparse_scores_and_rest
+from sksketch.arrays.rows import times
+from sksketch.decomposition.scores import scores_and_rest, scores_of
 from sksketch.decomposition.spectrum import Spectrum, is_fraction, read_spectrum
 from sksketch.models import forgetting, standardized
-from sksketch.models.checks import host_rows
+from sksketch.models.checks import host_rows, learn_one, one_row
 from sksketch.models.constraints import (
     FLAG,
     NOTHING,
@@ -145,6 +143,8 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         "standardize": (FLAG,),
         **forgetting.CONSTRAINTS,
     }
+
+    learn_one = learn_one
 
     # Columns in units of their own
     standardize: bool
@@ -363,29 +363,28 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         array of shape (n_samples,)
             Squared distances.
         """
-        return self._scores_and_rest(host_rows(X))[1]
+        return self._scores_and_rest(self._rows(host_rows(X)))[1]
 
-    def _scores_and_rest(self, X: Rows) -> tuple[Array, Array]:
+    def score_one(self, x: OneRow) -> float:
+        """Return the anomaly score of one row: its squared distance from its projection.
+
+        Parameters
+        ----------
+        x : mapping of names to numbers, or array-like of shape (n_features,)
+            The row.
+
+        Returns
+        -------
+        float
+            The higher, the less of it the components explain; 0 before the first row.
+        """
+        if self._fitted not in self.__dict__:
+            return 0.0
+        return float(self._scores_and_rest(one_row(self, x))[1][0])
+
+    def _scores_and_rest(self, rows: Any) -> tuple[Array, Array]:
         """Return scores in float64, and the squared distance of each row from its projection."""
-        rows, V, offset = self._rows(X), self._spectrum().components, self._offset()
-        unit = self._unit()
-        if sp.issparse(rows):
-            rows = rows.astype(np.float64)
-            if unit is not None:
-                rows, offset = in_units(rows, unit), None if offset is None else offset / unit
-            return sparse_scores_and_rest(rows, V, offset)
-        scores, rest = np.empty((len(rows), len(V))), np.empty(len(rows))
-        start = 0
-        for tile in dense_tiles(rows, np.dtype(np.float64)):
-            part = slice(start, start + len(tile))
-            # The mean first: differences of large squares would have no digits left.
-            around = tile if offset is None else tile - offset
-            around = around if unit is None else around / unit
-            scores[part] = around @ V.T
-            outside = around - scores[part] @ V
-            rest[part] = np.vecdot(outside, outside)
-            start = part.stop
-        return scores, rest
+        return scores_and_rest(rows, self._spectrum().components, self._offset(), self._unit())
 
     @property
     def _n_features_out(self) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -11,12 +12,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Rows, RowsLike
+from sksketch._typing import Array, OneRow, Rows, RowsLike
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import finite, on_device, to_numpy
 from sksketch.arrays.rows import as_rows, columns_without_numbers, laid_out, without_traps
 from sksketch.exceptions import NotMergeableError
+from sksketch.models.base import or_as_before
 from sksketch.sketches import Sketch
+
+Model = TypeVar("Model", bound=Any)
 
 
 def checked_rows(estimator: BaseEstimator, X: Any, *, reset: bool, all_finite: bool = True) -> Any:
@@ -122,6 +126,59 @@ def host_rows(X: RowsLike | None) -> Any:
     if is_sparse_on_device(X):
         return as_rows(X).on_host()
     return to_numpy(X) if on_device(X) else without_traps(X)
+
+
+def one_row(estimator: Any, x: OneRow) -> Array:
+    """Return one row for an estimator, the values of a mapping in the order of its columns."""
+    known = getattr(estimator, "feature_names_in_", None)
+    n_features = getattr(estimator, "n_features_in_", None)
+    if isinstance(x, Mapping):
+        given = {str(name): value for name, value in x.items()}
+        names = list(given) if n_features is None else range(n_features) if known is None else known
+        expected = [str(name) for name in names]
+        if given.keys() != set(expected):
+            raise ValueError(
+                f"got columns {list(x)[:5]}, expected {expected[:5]} as in the first row"
+            )
+        x = [given[name] for name in expected]
+    row = np.asarray(to_numpy(x), dtype=np.float64).reshape(1, -1)
+    if n_features not in (None, row.shape[1]):
+        raise ValueError(
+            f"X has {row.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{n_features} features as input"
+        )
+    if not np.isfinite(row).all():
+        place = int(np.flatnonzero(~np.isfinite(row))[0])
+        raise ValueError(f"column {place} of the row is {row[0, place]}; drop or impute such rows")
+    return row
+
+
+def learn_one(self: Model, x: OneRow) -> Model:
+    """Learn from one row, as models of River do.
+
+    Parameters
+    ----------
+    x : mapping of names to numbers, or array-like of shape (n_features,)
+        The row; the names of the first one are the columns.
+
+    Returns
+    -------
+    self
+        This estimator.
+    """
+    row = one_row(self, x)
+    if self._fitted not in self.__dict__:
+        self.partial_fit(row)._take_columns(row.shape[1], _names_of(x))
+        return self
+    with or_as_before(self):
+        self._update(self._sketch, row, None, None)
+    return self
+
+
+def _names_of(x: OneRow) -> list[str] | None:
+    """Return the names of the columns of one row; None if they are numbered."""
+    names = list(x) if isinstance(x, Mapping) else []
+    return None if names == list(range(len(names))) else [str(name) for name in names]
 
 
 def check_ageless(sketch: Sketch) -> Sketch:

@@ -104,7 +104,9 @@ def _whitened(view: View, ridge: float) -> _Whitened:
     left, s, Vt = np.linalg.svd(scaled, full_matrices=False)
     kept = s > len(s) * unit_roundoff() * 4.0 * s[0]
     back = (Vt[kept] / units).T / s[kept]
-    least = float(s[-1] ** 2) if kept.all() and len(s) == rows.shape[1] else 0.0
+    least = float(s[-1]) if kept.all() and len(s) == rows.shape[1] else 0.0
+    # A float, whose square is infinite without a warning.
+    least *= least
     return _Whitened(left[: len(rows), kept], np.ones(int(kept.sum())), back, least)
 
 

@@ -119,10 +119,11 @@ def read_views(sketch: Centered, n_features: int, balance: float, ridge: float =
         View(
             rows[:, part] if both else rows[:, part] / factor,
             units[part] / factor if both else units[part],
-            shift / factor**2,
-            error if both else error / factor**2,
+            # One after the other: the square of a factor may be beyond all numbers.
+            shift / factor / factor,
+            error if both else error / factor / factor,
             sketch.mean[part] / factor,
-            squares[part] / factor**2,
+            squares[part] / factor / factor,
         )
         for part, factor in zip(parts, factors, strict=True)
     )

@@ -84,15 +84,17 @@ def sweep(path: PathLike) -> None:
             os.close(descriptor)
 
 
-def lock(descriptor: int, wait: bool = False) -> bool:
+def lock(descriptor: int, wait: bool = False, shared: bool = False) -> bool:
     """Take a file until its descriptor is closed; False if another process has it.
 
-    The system gives it back when the process ends, however it ends.
+    What is shared, any number of processes have. The system gives a file back when the process
+    ends, however it ends.
     """
     if sys.platform == "win32":
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(descriptor, mode | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         # Also where the file system has no locks: nothing is swept there.
         return False

@@ -187,6 +187,12 @@ class Archive:
         ValueError
             If a period is cut, or some time in between has no state; the message says which.
         """
+        with self._locked(shared=True):
+            states = self._loaded(start, end)
+        return self._merged(states)
+
+    def _loaded(self, start: object, end: object) -> list[Any]:
+        """Return states that together are those of a range, each once."""
         kind, periods = self._read()
         if not len(periods):
             raise ValueError(f"the archive {self.path} has no periods yet; add some")
@@ -197,7 +203,7 @@ class Archive:
             _check_kind(its_kind, kind)
             bounds.append(moment)
         first, stop = _range(periods, Period(*bounds), kind)
-        return self._merged([self._load(file) for file in self._cover(periods, first, stop)])
+        return [self._load(file) for file in self._cover(periods, first, stop)]
 
     # Files
 
@@ -210,11 +216,16 @@ class Archive:
                 file.write(f"{TITLE} {kind}\n".encode())
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Let one process at a time add to the archive."""
-        descriptor = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR, 0o666)
+    def _locked(self, shared: bool = False) -> Iterator[None]:
+        """Let one process at a time add to the archive, or any number read what stays as it is."""
+        file, flags = self.path / LOCK, os.O_RDONLY if shared else os.O_CREAT | os.O_RDWR
+        if shared and not file.exists():
+            # Nobody has added anything.
+            yield
+            return
+        descriptor = os.open(file, flags, 0o666)
         try:
-            lock(descriptor, wait=True)
+            lock(descriptor, wait=True, shared=shared)
             yield
         finally:
             os.close(descriptor)

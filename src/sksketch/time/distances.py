@@ -92,20 +92,34 @@ class Distances(NamedTuple):
 
     def squared(self, X: Any) -> Array:
         """Return the squared distance of each row."""
-        return np.concatenate([self._tile(tile).sum(axis=1) for tile in self._tiles(X)])
+        return np.concatenate([self._squared(self._around(tile)) for tile in self._tiles(X)])
 
     def contributions(self, X: Any) -> Array:
         """Return what each column adds to it."""
-        return np.concatenate([self._tile(tile) for tile in self._tiles(X)])
+        return np.concatenate([self._shares(self._around(tile)) for tile in self._tiles(X)])
 
     def _tiles(self, X: Any) -> list[Any]:
         return [X[start : start + TILE_ROWS] for start in range(0, X.shape[0], TILE_ROWS)]
 
-    def _tile(self, rows: Any) -> Array:
+    def _around(self, rows: Any) -> Array:
+        """Return rows around the mean, in units."""
         rows = rows.toarray() if sp.issparse(rows) else rows
-        z = (np.asarray(rows, dtype=np.float64) - self.mean) / self.scale
+        z: Array = (np.asarray(rows, dtype=np.float64) - self.mean) / self.scale
+        return z
+
+    def _squared(self, z: Array) -> Array:
         scores = z @ self.components.T
-        applied = (scores * (self.weights - self.outside)) @ self.components + self.outside * z
+        scores *= scores
+        if len(self.components) == z.shape[1]:
+            # Nothing is outside of all directions.
+            return np.asarray(scores @ self.weights)
+        outside = np.maximum(np.vecdot(z, z) - scores.sum(axis=1), 0.0)
+        return np.asarray(scores @ self.weights + self.outside * outside)
+
+    def _shares(self, z: Array) -> Array:
+        outside = self.outside if len(self.components) < z.shape[1] else 0.0
+        scores = z @ self.components.T
+        applied = (scores * (self.weights - outside)) @ self.components + outside * z
         # Each term of a quadratic form belongs to the column of its first factor.
         product: Array = z * applied
         return product

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +12,7 @@ from sksketch.arrays.rows import as_rows, as_weights
 from sksketch.exceptions import NotMergeableError
 from sksketch.models import forgetting, standardized
 from sksketch.models.base import or_as_before
-from sksketch.models.checks import host_rows
+from sksketch.models.checks import host_rows, learn_one, one_row
 from sksketch.models.constraints import FLAG, NOTHING, Constraints, number, whole
 from sksketch.models.intake import FirstRows
 from sksketch.models.runner import is_dask
@@ -23,7 +21,7 @@ from sksketch.sketches import Centered, Sketch, SlidingWindow
 from sksketch.sketches.windows.incoming import checked_times
 from sksketch.state.persistence import State
 from sksketch.time.distances import Distances, sketch_for_distances
-from sksketch.time.progress import Progress, cut_times, one_row, places_of, repeated
+from sksketch.time.progress import Places, Progress, cut_times, repeated
 
 
 class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
@@ -111,6 +109,8 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
     _clock: str | None = None
     _at_once = False
 
+    learn_one = learn_one
+
     # Distances that do not depend on units.
     standardize = True
     _units = standardized.units_of
@@ -181,11 +181,12 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
                 return self
             self._close(everything=True)
             rows = self._rows(host_rows(X))
-            places, self._clock = places_of(times, rows.shape[0], 0)
+            places = Places.of(times, rows.shape[0], 0)
+            self._clock = places.clock
             scores = -self._now().squared(rows)
             weights = as_weights(sample_weight, rows.shape[0])
             self._progress.history = self._fresh_progress().history
-            self._progress.history.add(*repeated(weights, scores, places))
+            self._progress.history.add(*repeated(weights, scores, places.values))
             self._answers = {}
         return self
 
@@ -209,20 +210,25 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
             # All of them, before the first tile is learned.
             checked_times(times, n_rows, sketch._history)
         progress = self._progress
-        places, self._clock = places_of(times, n_rows, progress.n_rows)
+        places = Places.of(times, n_rows, progress.n_rows)
+        progress.check_after(places)
+        self._clock = places.clock
         try:
             while start < n_rows:
-                stop = min(start + progress.room, n_rows)
-                part = block.part(start, stop)
+                # What is not left out by its score is learned at once until that is looked at.
+                stop = min(start + progress.room_until_read, n_rows)
                 if self.robust:
                     self._sketch = sketch
                 else:
                     self._times = None if times is None else cut_times(times, start, stop)
+                    part = block.part(start, stop)
                     super()._update(sketch, part.X, None, part.weights)
-                progress.wait(part, places[start:stop])
-                if not progress.room:
-                    self._close()
-                start = stop
+                while start < stop:
+                    end = min(start + progress.room, stop)
+                    progress.wait(block.part(start, end), places.part(slice(start, end)))
+                    if not progress.room:
+                        self._close()
+                    start = end
         finally:
             self._times = times
         self._answers = {}
@@ -237,7 +243,8 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
         tile, usual = progress.close(self.contamination)
         if self.robust and usual.any():
             weights = None if tile.rows.weights is None else tile.rows.weights[usual]
-            super()._update(self._sketch, tile.rows.X[usual], None, weights)
+            with self._at(tile.places.part(usual).times):
+                super()._update(self._sketch, tile.rows.X[usual], None, weights)
         self._answers = {}
         if progress.is_due or everything:
             progress.now_usual(self._read_usual())
@@ -334,21 +341,6 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
         """
         return np.where(self.decision_function(X) < 0.0, -1, 1)
 
-    def learn_one(self, x: OneRow) -> Self:
-        """Learn from one row, as models of River do.
-
-        Parameters
-        ----------
-        x : mapping of names to numbers, or array-like of shape (n_features,)
-            The row; the names of the first one are the columns.
-
-        Returns
-        -------
-        self
-            This estimator.
-        """
-        return self.partial_fit(self._one(x))
-
     def score_one(self, x: OneRow) -> float:
         """Return the anomaly score of one row: its squared distance from what is usual.
 
@@ -364,12 +356,7 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
         """
         if self._fitted not in self.__dict__:
             return 0.0
-        return -float(self.score_samples(self._one(x))[0])
-
-    def _one(self, x: OneRow) -> Array:
-        if isinstance(x, Mapping):
-            self.__dict__.setdefault("_names", list(x))
-        return one_row(x, self.__dict__.get("_names", []))
+        return float(self._now().squared(one_row(self, x))[0])
 
     def _absorb(self, other: Self) -> None:
         if self.robust != other.robust:
@@ -378,6 +365,10 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
         theirs = other._progress.history
         if (mine.part, mine.decay) != (theirs.part, theirs.decay):
             raise NotMergeableError("the two have other windows or half-lives; fit both alike")
+        if self.robust and (self._clock or other._clock):
+            raise NotMergeableError(
+                "a robust detector learns from rows in the order of their times; learn all in one"
+            )
         super()._absorb(other)
         progress = self.__dict__.get("_progress") or self._fresh_progress()
         self._progress = progress.merged(other._progress, by_rows=self._clock is None)
@@ -387,14 +378,12 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
             self._close()
 
     def _learned(self, state: State) -> State:
-        state = self._progress.saved_in(super()._learned(state))
-        names = json.dumps(self.__dict__.get("_names", []))
-        return state.with_more({"clock": self._clock, "names": names}, {})
+        return self._progress.saved_in(super()._learned(state)).with_more(
+            {"clock": self._clock}, {}
+        )
 
     def _recall(self, state: State) -> None:
         super()._recall(state)
         meta: Any = state.meta
         self._clock = meta["clock"]
-        self._progress = self._fresh_progress().restore(state)
-        if names := json.loads(meta["names"]):
-            self._names = names
+        self._progress = self._fresh_progress().restore(state, self._clock)

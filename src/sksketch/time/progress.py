@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sksketch._typing import Array, OneRow
-from sksketch.arrays.namespace import to_numpy
+from sksketch._typing import Array
 from sksketch.models.intake import FirstRows
-from sksketch.sketches.windows.times import DATES, NANOSECONDS, as_duration, as_times
+from sksketch.sketches.windows.times import (
+    DATES,
+    NANOSECONDS,
+    as_duration,
+    as_times,
+    check_order,
+)
 from sksketch.state.persistence import State
 from sksketch.time.distances import TILE_ROWS, Distances
 from sksketch.time.score_history import ScoreHistory
@@ -26,16 +30,63 @@ FEWEST_SCORES = 4 * TILE_ROWS
 MOST_COPIES = 1000
 
 
+class Places(NamedTuple):
+    """The places at which rows came: numbers, or times in seconds; and these times exactly.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows,)
+        Numbers or seconds.
+    moments : array of shape (n_rows,) or None
+        Times, in nanoseconds or in the user's unit; None of rows without.
+    clock : str or None
+        What the times are.
+
+    Examples
+    --------
+    >>> Places.of(None, 2, 7).values
+    array([7., 8.])
+    """
+
+    values: Array
+    moments: Array | None = None
+    clock: str | None = None
+
+    @classmethod
+    def of(cls, times: object, n_rows: int, first: int) -> Places:
+        """Return those of rows with times, or of numbers from ``first`` on."""
+        if times is None:
+            return cls(float(first) + np.arange(n_rows, dtype=np.float64))
+        moments, clock = as_times(times, n_rows)
+        return cls(moments / NANOSECONDS if clock == DATES else moments, moments, clock)
+
+    def part(self, which: Any) -> Places:
+        """Return those of some rows."""
+        moments = None if self.moments is None else self.moments[which]
+        return self._replace(values=self.values[which], moments=moments)
+
+    def later(self, n_rows: int) -> Places:
+        """Return those of rows that come after a number of others."""
+        return self._replace(values=self.values + n_rows)
+
+    @property
+    def times(self) -> Array | None:
+        """Times as users have them."""
+        if self.moments is None or self.clock != DATES:
+            return self.moments
+        return self.moments.astype("datetime64[ns]")
+
+
 class Tile(NamedTuple):
-    """Rows with the places at which they came, in rows or in time."""
+    """Rows with the places at which they came."""
 
     rows: FirstRows
-    places: Array
+    places: Places
 
     @property
     def n_rows(self) -> int:
         """How many rows."""
-        return len(self.places)
+        return len(self.places.values)
 
 
 class Progress:
@@ -79,17 +130,36 @@ class Progress:
         return TILE_ROWS - self.n_pending
 
     @property
+    def room_until_read(self) -> int:
+        """Rows that complete the tile after which what is usual is read anew."""
+        n_tiles = max(self.next_read - -(-self.n_scored // TILE_ROWS), 1)
+        return n_tiles * TILE_ROWS - self.n_pending
+
+    @property
     def n_rows(self) -> int:
         """Rows that have come."""
         return self.n_scored + self.n_pending
 
-    def wait(self, rows: FirstRows, places: Array) -> None:
+    def check_after(self, places: Places) -> None:
+        """Refuse times that go back behind those of the rows that wait."""
+        if self._pending and places.moments is not None:
+            latest = self._pending[-1].places.moments
+            if latest is not None and places.clock == self._pending[-1].places.clock:
+                check_order(places.moments, latest[-1].item(), str(places.clock))
+
+    def wait(self, rows: FirstRows, places: Places) -> None:
         """Let rows wait for their tile to be complete."""
         self._pending = (*self._pending, Tile(rows.owned(), places))
 
     def _tile(self) -> Tile:
+        if len(self._pending) == 1:
+            return self._pending[0]
         rows = FirstRows.joined([tile.rows for tile in self._pending])
-        return Tile(rows, np.concatenate([tile.places for tile in self._pending]))
+        places = [tile.places for tile in self._pending]
+        values = np.concatenate([place.values for place in places])
+        moments = [place.moments for place in places if place.moments is not None]
+        whole = np.concatenate(moments) if len(moments) == len(places) else None
+        return Tile(rows, Places(values, whole, places[0].clock))
 
     def close(self, contamination: float) -> tuple[Tile, Array]:
         """Score the rows that wait by what was usual; return them, and which are no outliers."""
@@ -111,7 +181,7 @@ class Progress:
 
     @staticmethod
     def _add(history: ScoreHistory, tile: Tile, scores: Array) -> None:
-        history.add(*repeated(tile.rows.weights, scores, tile.places))
+        history.add(*repeated(tile.rows.weights, scores, tile.places.values))
 
     @property
     def is_due(self) -> bool:
@@ -143,7 +213,7 @@ class Progress:
         history = self.history.up_to(n_scored).merge(other.history.up_to(n_scored), shift)
         both = Progress(history, self._reach)
         later = self.n_rows if by_rows else 0
-        theirs = (Tile(tile.rows, tile.places + later) for tile in other._pending)
+        theirs = (Tile(tile.rows, tile.places.later(later)) for tile in other._pending)
         both._pending = (*self._pending, *theirs)
         both.n_scored = n_scored
         both.flagged = self.flagged + other.flagged
@@ -158,11 +228,13 @@ class Progress:
         if self._pending:
             tile = self._tile()
             arrays |= {f"pending.{name}": part for name, part in tile.rows.arrays().items()}
-            arrays["pending.places"] = tile.places
+            arrays["pending.places"] = tile.places.values
+            if tile.places.moments is not None:
+                arrays["pending.moments"] = tile.places.moments
         return state.with_more(facts, arrays)
 
-    def restore(self, state: State) -> Progress:
-        """Take back what `saved_in` has stored."""
+    def restore(self, state: State, clock: str | None) -> Progress:
+        """Take back what `saved_in` has stored of rows with times of some kind."""
         meta: Any = state.meta
         self.next_read, self.n_scored = meta["next_read"], meta["n_scored"]
         self.flagged = meta["flagged"]
@@ -171,40 +243,15 @@ class Progress:
         if usual := state.behind("usual."):
             self.usual = Distances.of_arrays(usual)
         if pending := state.behind("pending."):
-            places = pending.pop("places")
+            places = Places(pending.pop("places"), pending.pop("moments", None), clock)
             rows = {name.removeprefix("waiting."): part for name, part in pending.items()}
             self._pending = (Tile(FirstRows.of_arrays(rows), places),)
         return self
 
 
-def places_of(times: object, n_rows: int, first: int) -> tuple[Array, str | None]:
-    """Return where rows are: their numbers, or their times in seconds; and what times are.
-
-    >>> places_of(None, 2, 7)
-    (array([7., 8.]), None)
-    """
-    if times is None:
-        return float(first) + np.arange(n_rows, dtype=np.float64), None
-    values, clock = as_times(times, n_rows)
-    return (values / NANOSECONDS if clock == DATES else values), clock
-
-
 def cut_times(times: Any, start: int, stop: int) -> Any:
     """Return some of the times of rows."""
     return times.iloc[start:stop] if hasattr(times, "iloc") else times[start:stop]
-
-
-def one_row(x: OneRow, names: list[Any]) -> Array:
-    """Return one row, the columns of a mapping in the order of names.
-
-    >>> one_row({"b": 1.0, "a": 2.0}, ["a", "b"])
-    array([[2., 1.]])
-    """
-    if not isinstance(x, Mapping):
-        return np.asarray(to_numpy(x), dtype=np.float64).reshape(1, -1)
-    if set(x) != set(names):
-        raise ValueError(f"got columns {list(x)[:5]}, expected {names[:5]} as in the first row")
-    return np.array([[x[name] for name in names]], dtype=np.float64)
 
 
 def repeated(weights: Array | None, *columns: Array) -> tuple[Array, ...]:

@@ -82,14 +82,13 @@ class QuantileSketch:
         self._compact()
         return self
 
-    def weighted(self) -> tuple[Array, Array]:
-        """Return the numbers held, and for how many of the stream each stands."""
-        weights = [np.full(len(level), float(1 << h)) for h, level in enumerate(self._levels)]
-        return np.concatenate(self._levels), np.concatenate(weights)
+    def levels(self) -> list[tuple[Array, float]]:
+        """Return the numbers of each level, and for how many of the stream each stands."""
+        return [(level, float(1 << h)) for h, level in enumerate(self._levels)]
 
     def quantile(self, share: float) -> float:
         """Return a number with about that share of all below it."""
-        return weighted_quantile(*self.weighted(), share)
+        return quantile_of(self.levels(), share)
 
     def arrays(self) -> dict[str, Array]:
         """Return plain arrays, for a saved state."""
@@ -112,22 +111,39 @@ class QuantileSketch:
         return sketch
 
 
-def weighted_quantile(values: Array, weights: Array, share: float) -> float:
+def quantile_of(levels: list[tuple[Array, float]], share: float) -> float:
     """Return the quantile of numbers that are repeated by weight, as numpy interpolates.
 
-    >>> weighted_quantile(np.array([1.0, 2.0, 3.0]), np.ones(3), 0.25)
-    1.5
+    Each level has numbers and their one weight.
+
+    >>> quantile_of([(np.array([1.0, 3.0, 2.0]), 1.0), (np.array([9.0]), 2.0)], 0.25)
+    2.0
     """
-    order = np.argsort(values, kind="stable")
-    values, weights = values[order], weights[order]
-    if not len(values):
+    levels = [(values, weight) for values, weight in levels if len(values)]
+    if not levels:
         return -np.inf
-    ends = np.cumsum(weights)
-    place = share * max(ends[-1] - 1.0, 0.0)
+    total = sum(weight * len(values) for values, weight in levels)
+    place = share * max(total - 1.0, 0.0)
     below = np.floor(place + 1e-9)
+    # What is larger than this part of every level is behind the quantile.
+    most = max(_smallest(values, int(share * len(values)) + 3) for values, _ in levels)
+    lowest = [(values[values <= most], weight) for values, weight in levels]
+    if sum(weight * len(values) for values, weight in lowest) >= below + 2.0:
+        levels = lowest
+    values = np.concatenate([values for values, _ in levels])
+    weights = np.repeat([weight for _, weight in levels], [len(part) for part, _ in levels])
+    order = np.argsort(values)
+    values, ends = values[order], np.cumsum(weights[order])
     first, second = np.minimum(
         np.searchsorted(ends, [below, below + 1.0], side="right"), len(values) - 1
     )
     part = max(float(place - below), 0.0)
     low, high = float(values[first]), float(values[second])
     return low if part == 0.0 else low + part * (high - low)
+
+
+def _smallest(values: Array, count: int) -> float:
+    """Return the largest of that many smallest numbers."""
+    if count >= len(values):
+        return float(values.max())
+    return float(np.partition(values, count - 1)[count - 1])

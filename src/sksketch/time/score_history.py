@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sksketch._typing import Array
-from sksketch.time.quantiles import QuantileSketch, weighted_quantile
+from sksketch.time.quantiles import QuantileSketch, quantile_of
 
 # Parts of a window, of which the oldest is dropped as a whole; parts of a half-life, and how many
 # of these are remembered.
@@ -75,9 +75,11 @@ class ScoreHistory:
 
         Where parts double all are of the last part, since they are by what was known at once.
         """
-        keys = np.floor(places / self.part).astype(np.int64)
         if math.isinf(self.part):
-            keys[:] = math.floor(math.log2(places.max(initial=0.0) + 1.0))
+            key = math.floor(math.log2(places.max(initial=0.0) + 1.0))
+            keys = np.full(len(scores), key, dtype=np.int64)
+        else:
+            keys = np.floor(places / self.part).astype(np.int64)
         for key in np.unique(keys).tolist():
             self._sketches.setdefault(key, QuantileSketch()).update(scores[keys == key])
         return self._forget()
@@ -112,14 +114,13 @@ class ScoreHistory:
 
     def quantile(self, share: float) -> float:
         """Return a score with about that share of all below it; minus infinity without any."""
-        weights, found = self._weights(), []
-        for key, sketch in self._sketches.items():
-            values, counts = sketch.weighted()
-            found.append((values, counts * weights[key]))
-        if not found:
-            return -math.inf
-        values, counts = (np.concatenate(part) for part in zip(*found, strict=True))
-        return weighted_quantile(values, counts, share)
+        weights = self._weights()
+        found = [
+            (values, counted * weights[key])
+            for key, sketch in self._sketches.items()
+            for values, counted in sketch.levels()
+        ]
+        return quantile_of(found, share)
 
     def arrays(self) -> dict[str, Array]:
         """Return plain arrays, for a saved state."""

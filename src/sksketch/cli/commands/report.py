@@ -10,7 +10,7 @@ from sksketch.cli.options import Json, Output, in_run
 
 
 def report(
-    file: Annotated[str, typer.Argument(help="A saved sketch, model or checkpoint.")],
+    file: Annotated[str, typer.Argument(help="A saved sketch, model, checkpoint or archive.")],
     output: Output,
     before: Annotated[
         str | None,

@@ -78,7 +78,7 @@ def list_anomalies(
 
 
 def _learned(rows: Rows, contamination: float, save: str | None) -> Saved:
-    """Return a detector of all rows, with the threshold of their scores by it."""
+    """Return a detector of all rows, with the threshold of their scores as they came."""
     if STDIN in rows.sources:
         raise typer.BadParameter("rows of stdin come once; give a file, or --model")
     if save is not None:

@@ -17,6 +17,9 @@ from sksketch.time import Archive, Comparison
 from sksketch.time import compare as compare_states
 from sksketch.time.archive import is_archive
 
+# Periods of an archive that a report shows.
+MOST_PERIODS = 100
+
 
 def moment(text: str | None) -> Any:
     """Return a time as the user has typed it: a number or a date.
@@ -61,10 +64,34 @@ def query_range(
 def of_range(archive: str, start: str | None, end: str | None) -> Saved:
     """Return what the periods of a range are merged to."""
     kept = Archive(archive)
-    model, encoder = kept.query(moment(start), moment(end)), kept.encoder()
+    return _saved(kept, kept.query(moment(start), moment(end)))
+
+
+def _saved(kept: Archive, model: Any) -> Saved:
+    encoder = kept.encoder()
     names = getattr(model if encoder is None else None, "feature_names_in_", None)
     names = names if encoder is None else encoder.get_feature_names_out()
     return Saved(model, None if names is None else [str(name) for name in names], encoder)
+
+
+def since_the_last_gap(archive: str) -> Saved:
+    """Return what the periods are merged to that no time is missing between, up to the last."""
+    periods = Archive(archive).periods()
+    gaps = [i for i in range(1, len(periods)) if periods[i - 1][1] != periods[i][0]]
+    kept = Archive(archive)
+    start = periods[gaps[-1]][0] if gaps else None
+    return _saved(kept, kept.query(start, None))
+
+
+def drift_of(archive: str, names: list[str] | None, before: Any) -> list[tuple[str, Comparison]]:
+    """Return the last periods with what changed in each since a state, or since the first."""
+    kept = Archive(archive)
+    periods = kept.periods()[-MOST_PERIODS:]
+    base = kept.query(*periods.pop(0)) if before is None else before
+    return [
+        (_shown(period[0]), _named(compare_states(base, kept.query(*period)), names))
+        for period in periods
+    ]
 
 
 def list_all(archive: str, *, as_json: bool) -> None:

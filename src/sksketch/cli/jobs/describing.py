@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from sksketch.cli.jobs.archiving import drift_of, since_the_last_gap
 from sksketch.cli.printing import echo
 from sksketch.cli.saving import STDOUT, Saved, blaming, check_alike, named, opened
 from sksketch.cli.show import print_facts, print_json, print_model
@@ -17,6 +18,7 @@ from sksketch.state.blame import fitting
 from sksketch.state.disk import is_same
 from sksketch.state.persistence import State, read_state
 from sksketch.tables import TableEncoder
+from sksketch.time.archive import is_archive
 
 
 def print_info(file: str, *, as_json: bool) -> None:
@@ -59,14 +61,16 @@ def write_report(file: str, output: str, before: str | None, *, as_json: bool, q
     if is_same(output, file):
         raise typer.BadParameter(f"{output} holds the model; give another name for the page")
     with blaming(file):
-        saved, rows_done = _read(file)
+        archived = is_archive(file)
+        saved, rows_done = (since_the_last_gap(file), None) if archived else _read(file)
         columns = None if saved.encoder is None else saved.encoder.columns_
-        source = Source(Path(file).name, os.path.getsize(file), rows_done, columns)
+        source = Source(Path(file).resolve().name, _n_bytes(file), rows_done, columns)
         earlier = None if before is None else _read(before)[0]
         if earlier is not None and before is not None:
             check_alike(earlier, saved, before, file)
         first = None if earlier is None else earlier.model
-        page = render(saved.model, source, saved.names, first).encode()
+        drift = drift_of(file, saved.names, first) if archived else []
+        page = render(saved.model, source, saved.names, first, drift).encode()
     with opened(output) as target:
         target.write(page)
     if output == STDOUT:
@@ -76,6 +80,13 @@ def write_report(file: str, output: str, before: str | None, *, as_json: bool, q
         print_json(facts)
     elif not quiet:
         echo(f"report of {file}: {output}, {len(page) / 1e3:,.0f} kB")
+
+
+def _n_bytes(file: str) -> int:
+    """Return the size of a file, or of all in a directory."""
+    if not os.path.isdir(file):
+        return os.path.getsize(file)
+    return sum(inside.stat().st_size for inside in Path(file).rglob("*") if inside.is_file())
 
 
 def _read(file: str) -> tuple[Saved, int | None]:

@@ -12,6 +12,7 @@ from sksketch.present.findings import CoefficientPath, Estimates
 from sksketch.present.findings.plain import Points
 from sksketch.present.report import svg
 from sksketch.present.report.formatting import interval, number, percent
+from sksketch.time import Comparison
 
 # Letters of wide charts are larger on a phone; see the style sheet.
 WIDE, SMALL = svg.Canvas(440, 262, letters=15), svg.Canvas(300, 176, letters=12)
@@ -163,6 +164,41 @@ def progress(marks: Array, title: str) -> str:
         f"a constant {number(errors[-1, 1])}; the numbers are in the table below."
     )
     return canvas.drawing("progress", title, description, "".join(drawn), "wide")
+
+
+def drift(changes: Sequence[tuple[str, Comparison]]) -> str:
+    """Return the chart of changes of later and later periods since one state.
+
+    Parameters
+    ----------
+    changes : sequence of (str, Comparison)
+        At least one; with each the start of its period.
+    """
+    n = len(changes)
+    ends = np.array([found.largest_change for _, found in changes])
+    allowed = np.array([found.error + found.allowance for _, found in changes])
+    highest = float(ends[np.isfinite(ends)].max(initial=0.0))
+    shown = allowed[np.isfinite(allowed) & (allowed < 20.0 * highest)]
+    vertical = WIDE.upward(0.0, 1.08 * max(highest, float(shown.max(initial=0.0))) or 1.0)
+    canvas = WIDE.beside(vertical)
+    across = canvas.across(0.5, n + 0.5)
+    marks = [canvas.vertical_axis(vertical)]
+    limits = [(across(i + 1), vertical(min(a, vertical.high))) for i, a in enumerate(allowed)]
+    marks.append(svg.curve(limits, "path marker"))
+    for i, (start, found) in enumerate(changes):
+        low, high = found.largest_change
+        x, tip = across(i + 1), f"{start}: {interval((low, high))}"
+        mark = svg.whisker(x, low, high, vertical)
+        if found.n_changed:
+            mark += svg.dot(x, vertical(0.5 * (low + high)), "dot")
+            tip += f", {found.n_changed} directions certainly changed"
+        marks.append(svg.told(mark, tip))
+    marks.append(canvas.horizontal_axis(across, _whole_ticks(n)))
+    n_certain = sum(found.n_changed > 0 for _, found in changes)
+    description = (
+        f"{n_certain} of {n} periods certainly changed; the numbers are in the table below."
+    )
+    return canvas.drawing("drift-chart", "Change by period", description, "".join(marks), "wide")
 
 
 def _whole_ticks(n: int) -> list[float]:

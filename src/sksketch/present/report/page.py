@@ -35,7 +35,7 @@ from sksketch.ridge import StreamingRidge, StreamingRidgeCV
 from sksketch.sketches import Centered, Regression, Sketch
 from sksketch.tables import TableEncoder
 from sksketch.tables.encodings import ColumnPlan
-from sksketch.time import StreamingOutlierDetector, compare
+from sksketch.time import Comparison, StreamingOutlierDetector, compare
 
 TITLES: dict[Any, str] = {
     StreamingPCA: "Principal components",
@@ -65,6 +65,7 @@ def render(
     source: Source,
     names: Sequence[str] | None = None,
     before: Estimator | Sketch | None = None,
+    drift: Sequence[tuple[str, Comparison]] = (),
 ) -> str:
     """Return the page about a sketch or a fitted estimator.
 
@@ -78,6 +79,8 @@ def render(
         Names of the columns.
     before : estimator or Sketch, optional
         An earlier state, to say what changed since.
+    drift : sequence of (str, Comparison), optional
+        Periods of an archive, each with its start and what changed in it.
 
     Returns
     -------
@@ -108,6 +111,8 @@ def render(
         parts = [sections.certificate(found), sections.spectra(found)]
         if before is not None:
             parts.insert(0, changes.section(compare(before, model), names))
+        if drift:
+            parts.insert(0, changes.drift(drift))
         if found.is_regression:
             errors = inference_of(model, None if names is None else list(names))
             tables = [] if errors is None else [kernel_and_reduction.standard_errors(errors)]

@@ -12,8 +12,7 @@ import scipy.sparse as sp
 
 from sksketch._typing import Array, Matrix
 from sksketch.arrays.double_double import Doubled
-from sksketch.arrays.linalg import aligned_empty
-from sksketch.arrays.products import add_gram_inplace
+from sksketch.arrays.parallel import helped, in_parallel, n_threads, scratch
 from sksketch.state.persistence import State
 
 # Products of two slices have 42 bits, so that as many of them add up without rounding.
@@ -22,6 +21,8 @@ TILE_ROWS = 2048
 SLICES = (3, 6, 12, 24, 48, 96)
 # Rows are scaled to be less than this power of two, which leaves most room below.
 TOP = 960
+# Tiles of a block that are worth a thread of their own.
+FEWEST_TILES = 2
 # Tiles after which limbs are brought into 32 bits again.
 CARRY_AFTER = 1024
 
@@ -88,8 +89,27 @@ class ExactProducts:
 
     def update(self, rows: Matrix, targets: Array, weights: Array | None = None) -> Self:
         """Add checked rows, dense or CSR, and their targets of shape (n_rows, n_targets)."""
+        starts = range(0, rows.shape[0], TILE_ROWS)
+        # Sums without rounding may be made apart, by as many threads as there are.
+        n_lanes = min(n_threads(), len(starts) // FEWEST_TILES) if helped() else 1
+        others = [ExactProducts(self.n_columns) for _ in range(n_lanes - 1)]
+        lanes: list[ExactProducts] = [self, *others]
+        in_parallel(
+            lambda i: lanes[i]._add_tiles(rows, targets, weights, starts[i :: len(lanes)]),
+            len(lanes),
+        )
+        for other in others:
+            self.merge(other)
+        return self
+
+    def _add_tiles(
+        self, rows: Matrix, targets: Array, weights: Array | None, starts: range
+    ) -> None:
+        """Add the tiles of rows that begin at some places."""
         n_features = rows.shape[1]
-        for start in range(0, rows.shape[0], TILE_ROWS):
+        # Rows that need more slices, of several tiles together.
+        left = np.empty((0, self.n_columns + 1))
+        for start in starts:
             here = slice(start, start + TILE_ROWS)
             part: Any = rows[here]
             tile = np.ones((part.shape[0], self.n_columns + 1))
@@ -99,8 +119,11 @@ class ExactProducts:
                 counted = weights[here] > 0.0
                 self._add_weighted(tile[counted], weights[here][counted])
             else:
-                self._add(tile)
-        return self
+                left = np.concatenate([left, self._add_sliced(tile, SLICES[0])])
+            if len(left) >= TILE_ROWS:
+                self._add(left, SLICES[1:])
+                left = left[:0]
+        self._add(left, SLICES[1:])
 
     def _add_weighted(self, tile: Array, weights: Array) -> None:
         if self._logarithms is None:
@@ -108,29 +131,33 @@ class ExactProducts:
         self._logarithms.update(np.log(weights)[:, None], np.zeros((len(weights), 0)))
         # Rows times their weights, as sums of two numbers: without rounding.
         times = Doubled.of(tile) * Doubled.of(weights[:, None])
-        self._add(np.hstack([tile, times.high, times.low]))
+        self._add(np.hstack([tile, times.high, times.low]), SLICES)
 
-    def _add(self, tile: Array) -> None:
-        """Add the products of the first columns with themselves, or with the others if any."""
-        for n_slices in SLICES:
-            if not len(tile):
+    def _add(self, rows: Array, slices: tuple[int, ...]) -> None:
+        """Add rows with as few slices as each of them needs."""
+        for n_slices in slices:
+            tiles = [rows[i : i + TILE_ROWS] for i in range(0, len(rows), TILE_ROWS)]
+            if not tiles:
                 break
-            tile = tile[self._add_sliced(tile, n_slices)]
-        self._tiles_since += 1
-        if self._tiles_since >= CARRY_AFTER:
-            self._carry()
+            rows = np.concatenate([self._add_sliced(tile, n_slices) for tile in tiles])
 
     def _add_sliced(self, tile: Array, n_slices: int) -> Array:
-        """Add the rows for which that many slices are enough; return the numbers of others."""
+        """Add the rows of a tile for which that many slices are enough; return the others.
+
+        Added are the products of the first columns with themselves, or with the others if any.
+        """
         n_rows, n = tile.shape
         loops = product_kernels()
-        exponents = np.frexp(np.abs(tile).max(axis=0))[1].astype(np.int64)
+        largest = np.maximum(tile.max(axis=0), -tile.min(axis=0)) if n_rows else np.zeros(n)
+        exponents = np.frexp(largest)[1].astype(np.int64)
         # In two steps: a factor by itself may be beyond all numbers.
         half = (TOP - exponents) // 2
         factors = np.ldexp(1.0, np.stack([half, TOP - exponents - half]))
         places = TOP - loops.FIRST_BITS - loops.SLICE_BITS * np.arange(n_slices)
         places = places[places >= -1022]
-        out = aligned_empty((n_rows, n * len(places)), np.dtype(np.float64))
+        shape = n_rows, n * len(places)
+        # What is rare and large is not kept.
+        out = scratch(shape, np.float64) if n_slices == SLICES[0] else np.empty(shape)
         left = np.zeros(n_rows, np.int64)
         done, missing = loops.slice_rows_inplace(
             out, left, np.empty(n), tile, factors, np.ldexp(1.0, places)
@@ -143,7 +170,10 @@ class ExactProducts:
             self._make_room(mine, others, len(places))
             args = products, mine, others, len(places), self._lowest
             loops.add_products_inplace(self._limbs, *args)
-        return left[:missing]
+            self._tiles_since += 1
+            if self._tiles_since >= CARRY_AFTER:
+                self._carry()
+        return np.asarray(tile[left[:missing]])
 
     def _make_room(self, left: Array, right: Array, n_slices: int) -> None:
         """Let limbs reach from the last bit of these products to well above the first."""
@@ -315,11 +345,8 @@ class ExactProducts:
 
 def _products(slices: Array, n_slices: int, n_left: int) -> Array:
     """Return the products of slices of the first columns with those of all others, if any."""
-    width = slices.shape[1]
-    if width == n_slices * n_left:
-        upper = np.zeros((width, width), order="F")
-        add_gram_inplace(upper, slices)
-        return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
+    if slices.shape[1] == n_slices * n_left:
+        return np.asarray(slices.T @ slices)
     each = slices.reshape(len(slices), n_slices, -1)
     left = each[:, :, :n_left].reshape(len(slices), -1)
     right = each[:, :, n_left:].reshape(len(slices), -1)
