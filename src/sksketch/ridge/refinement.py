@@ -19,7 +19,7 @@ def conjugate_gradients(
     rows: Rows,
     weights: RowsLike | None,
     start: Array,
-    ridge: float,
+    ridge: Array | float,
     n_steps: int,
 ) -> Array:
     """Return coefficients after some steps of conjugate gradients on the exact problem.
@@ -39,8 +39,8 @@ def conjugate_gradients(
         Weights of the rows.
     start : array of shape (n_features, n_targets)
         The sketch's answer.
-    ridge : float
-        Penalty.
+    ridge : float or array of shape (n_targets,)
+        Penalty, or one for each target.
     n_steps : int
         Steps.
 
@@ -51,8 +51,10 @@ def conjugate_gradients(
     rows = on_host(rows)
     moments, summary = reader.moments, reader.summary
     mean = moments.mean if reader.sketch.centered else None
-    counted = None if weights is None else np.asarray(weights, dtype=np.float64)
-    preconditioner = summary.with_ridge(summary.ridge + ridge)
+    counted = None
+    if weights is not None:
+        counted = np.broadcast_to(np.asarray(weights, dtype=np.float64), rows.shape[:1])
+    preconditioner = summary.with_ridge(summary.ridge + float(np.min(ridge)))
     floor = rounding_level(summary)
 
     def apply(V: Array) -> Array:

@@ -12,8 +12,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.device_sparse import is_sparse_on_device
-from sksketch.arrays.namespace import like, on_device, precision, to_numpy
-from sksketch.arrays.rounding import gamma
+from sksketch.arrays.namespace import cast, like, on_device, precision, to_numpy
+from sksketch.arrays.rounding import gamma, unit_roundoff
 from sksketch.arrays.rows import times
 from sksketch.models import standardized
 from sksketch.models.checks import are_plain, checked_rows, host_rows, validated
@@ -26,15 +26,15 @@ from sksketch.models.constraints import (
     check_value,
     number,
     one_of,
-    several,
     whole,
 )
 from sksketch.models.forgetting import exact_bytes, windowed
-from sksketch.models.runner import is_dask, lazily
+from sksketch.models.runner import lazy
 from sksketch.models.sketched import SketchEstimator
 from sksketch.models.standardized import keeps_gram
 from sksketch.ridge.exact import RidgeReader
-from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, row_lengths
+from sksketch.ridge.penalties import PENALTIES
+from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, each_at_its_own, row_lengths
 from sksketch.ridge.training_quality import TrainingQuality, training_quality
 from sksketch.sketches import ExactCovariance, Regression, Sketch, SlidingWindow, make_sketch
 from sksketch.sketches.directions.shrink.readout import SHIFTS
@@ -42,9 +42,8 @@ from sksketch.sketches.planning import exact_or_sketch
 
 # Beyond this relative bound coefficients may be anything.
 VACUOUS = 1.0
-
-
-PENALTIES = several("numbers from 0 on", number(0.0))
+# What is lost of a number that is small beside all others in single precision.
+SMALLEST_SINGLE = 2.0**-149
 
 
 class RidgePath(NamedTuple):
@@ -91,8 +90,8 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     end_pass = standardized.end_pass
 
     @abstractmethod
-    def _penalty(self) -> float:
-        """Return the penalty of `coef_`."""
+    def _penalty(self) -> Array | float:
+        """Return the penalty of `coef_`, or one for each target."""
 
     def _sketch_for(self, n_features: int) -> Sketch:
         ages: dict[str, Any] = {} if self.half_life is None else {"half_life": self.half_life}
@@ -149,8 +148,19 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     # Answers
 
     def _solution(self) -> RidgeSolution:
-        solution: RidgeSolution = self._once("solution", lambda: self._solve(self._penalty())[0])
+        solution: RidgeSolution = self._once(
+            "solution", lambda: self._solve_each(self._penalty())[0]
+        )
         return solution
+
+    def _solve_each(self, alpha: Array | float) -> tuple[RidgeSolution, Array]:
+        """Return what `_solve` does, for each target at its own penalty if there are several."""
+        if isinstance(alpha, float):
+            return self._solve(alpha)
+        known = {each: self._solve(each) for each in set(alpha.tolist())}
+        found = [known[each] for each in alpha.tolist()]
+        intercepts = np.array([values[j] for j, (_, values) in enumerate(found)])
+        return each_at_its_own([solution for solution, _ in found]), intercepts
 
     def _solve(self, alpha: float) -> tuple[RidgeSolution, Array]:
         """Return the solution at a penalty, in units of the columns, and its intercepts."""
@@ -189,11 +199,12 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     def _found(self) -> tuple[Array, Array]:
         """Return coefficients for the user's columns, and intercepts, at the penalty."""
         alpha = self._penalty()
-        solution, intercepts = self._once("found", lambda: self._solve(alpha))
+        solution, intercepts = self._once("found", lambda: self._solve_each(alpha))
         if VACUOUS < solution.relative_bound < np.inf:
             warnings.warn(
                 f"the coefficients are certain only to {solution.relative_bound:.3g} times their "
-                f"own length at alpha={alpha:g}, too little to be useful; {self._advice()}",
+                f"own length at alpha={np.round(alpha, 12)}, too little to be useful; "
+                f"{self._advice()}",
                 stacklevel=4,
             )
         return self._in_columns(solution.coefficients), intercepts
@@ -227,7 +238,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     def _read_intercept(self) -> Any:
         intercepts = self._found()[1]
         shape = self.sketch_.target_shape
-        return intercepts if shape else float(intercepts[0])
+        return intercepts if shape else np.float64(intercepts[0])
 
     @property
     def coef_error_bound_(self) -> float:
@@ -313,8 +324,9 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
             np.array([solution.relative_bound for solution, _ in found]),
         )
 
+    @lazy
     def predict(self, X: RowsLike) -> Any:
-        """Return the model's targets of rows.
+        """Return the model's targets of rows, in their precision.
 
         Parameters
         ----------
@@ -326,11 +338,10 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         array of shape (n_samples,) or (n_samples, n_targets)
             For dask's rows one of dask, which is computed when it is needed.
         """
-        if is_dask(X):
-            return lazily(self, "predict", X)
         rows = self._rows(X)
         predicted = times(rows, self.coef_.T)
-        return predicted + like(self.intercept_, predicted, precision(predicted))
+        predicted = predicted + like(self.intercept_, predicted, precision(predicted))
+        return cast(predicted, precision(rows))
 
     def prediction_error_bound(self, X: RowsLike) -> Array:
         """Bound how far each prediction can be from that of the exact solution.
@@ -370,8 +381,12 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         certified = solution.absolute_bounds if certified is None else certified
         with np.errstate(invalid="ignore"):
             bounds = np.outer(away + mean_error, certified)
-        bounds = np.where(np.isinf(certified), np.inf, bounds) + rounding
-        return np.asarray(self._shaped(bounds + g * np.outer(sizes, lengths)).T)
+        bounds = np.where(np.isinf(certified), np.inf, bounds)
+        if precision(rows) == np.float32:
+            # On the host all is added up in double precision, and then rounded once.
+            last = np.abs(np.asarray(rows @ coefficients) + intercepts)
+            rounding = rounding + (unit_roundoff(np.float32) * last + SMALLEST_SINGLE)
+        return np.asarray(self._shaped(bounds + rounding + g * np.outer(sizes, lengths)).T)
 
 
 def _targets_of(y: RowsLike | None, n_rows: int) -> Array:

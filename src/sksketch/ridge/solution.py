@@ -11,6 +11,7 @@ No row is needed, so every r can be asked of one pass (Shi and Phillips (2021), 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,6 +66,23 @@ class RidgeSolution:
         return replace(
             self, relative_bound=relative, absolute_bounds=absolute, scaled_bounds=bounds
         )
+
+
+def each_at_its_own(solutions: Sequence[RidgeSolution]) -> RidgeSolution:
+    """Return the solution that has target ``j`` of solution ``j``, at its ridge.
+
+    >>> at = [RidgeSolution(np.full((1, 2), r), r, *np.full((2, 2), r)) for r in (1.0, 2.0)]
+    >>> each_at_its_own(at).coefficients, each_at_its_own(at).relative_bound
+    (array([[1., 2.]]), 2.0)
+    """
+    coefficients, absolute, image = (
+        np.stack([getattr(one, name)[..., j] for j, one in enumerate(solutions)], axis=-1)
+        for name in ("coefficients", "absolute_bounds", "image_bounds")
+    )
+    # Units may depend on the ridge, so bounds are in those of the coefficients.
+    return RidgeSolution(
+        coefficients, max(one.relative_bound for one in solutions), absolute, image
+    )
 
 
 # The root of the smallest number: squares of less than this are zero.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Self
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from sksketch.ridge.inference.asking import empty_pass, exact_solution, infer
 from sksketch.ridge.inference.estimates import Asked
 from sksketch.ridge.inference.robust import ROBUST, RobustPass
 from sksketch.ridge.inference.second_pass import SeenRows, run_over
+from sksketch.ridge.penalties import PENALTIES, check_number, one_or_each, the_one
 from sksketch.ridge.refinement import conjugate_gradients
 from sksketch.ridge.ridge_estimator import RidgeEstimator
 from sksketch.ridge.solution import RidgeSolution
@@ -36,8 +38,8 @@ class StreamingRidge(RidgeEstimator):
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        Penalty. It is not part of what is learned: `path` answers for any other.
+    alpha : float or array of shape (n_targets,), default=1.0
+        Penalty, or one for each target. It is no part of what is learned: see `path`.
     sketch : str or Sketch, default="auto"
         "auto" keeps the exact covariance while it takes no more than 64 MiB and robust FD
         beyond that. The methods of the paper are "fd", "rfd", "isvd", "2lfd", "sign",
@@ -129,7 +131,7 @@ class StreamingRidge(RidgeEstimator):
     >>> y = X @ [1.0, 2.0, 3.0] + 5.0
     >>> model = StreamingRidge(alpha=1e-6).partial_fit(X[:200], y[:200])
     >>> model = model.partial_fit(X[200:], y[200:])
-    >>> model.coef_.round(3), round(model.intercept_, 3)
+    >>> model.coef_.round(3), round(float(model.intercept_), 3)
     (array([1., 2., 3.]), 5.0)
     >>> model.path([1.0, 1000.0]).coef.round(1)
     array([[1. , 2. , 3. ],
@@ -138,7 +140,7 @@ class StreamingRidge(RidgeEstimator):
 
     kind = "streaming-ridge"
     _constraints = RidgeEstimator._shared_constraints | {
-        "alpha": (number(0.0),),
+        "alpha": (number(0.0), PENALTIES),
         "refine": (whole(0),),
         **CONSTRAINTS,
     }
@@ -147,7 +149,7 @@ class StreamingRidge(RidgeEstimator):
 
     def __init__(
         self,
-        alpha: float = 1.0,
+        alpha: float | Array = 1.0,
         *,
         sketch: str | Sketch = "auto",
         sketch_size: int = 64,
@@ -173,12 +175,17 @@ class StreamingRidge(RidgeEstimator):
         if self.refine and (self.window is not None or self.half_life is not None):
             raise ValueError("refine looks at all rows alike; set refine=0 to forget some of them")
 
-    def _penalty(self) -> float:
-        return float(self.alpha)
+    def _penalty(self) -> Array | float:
+        return one_or_each(self.alpha)
+
+    def _checked(self, X: RowsLike, y: RowsLike | None, reset: bool) -> tuple[Any, Any]:
+        rows, targets = super()._checked(X, y, reset)
+        check_number(self._penalty(), targets)
+        return rows, targets
 
     def _keeps_products(self, n_features: int) -> bool:
         # They cost several times as much as A'A itself, which is enough with a penalty.
-        return self.alpha == 0.0 and n_features <= MOST_COLUMNS
+        return not np.any(self._penalty()) and n_features <= MOST_COLUMNS
 
     # Inference
 
@@ -268,23 +275,17 @@ class StreamingRidge(RidgeEstimator):
             raise ValueError(
                 f"got {len(names)} names for {self.n_features_in_} columns; name each of them"
             )
-        single = self.sketch_.target_shape == ()
+        single = not self.sketch_.target_shape
         asked = Asked(covariance, float(confidence), weights, names, single)
 
         def second() -> RobustPass:
             if second_pass is not None:
                 return second_pass
             empty = self.robust_pass(covariance, weights=weights)
-            return run_over(
-                empty,
-                self._seen,
-                (X, y, sample_weight),
-                groups,
-                source,
-                lambda rows, targets: self._checked(rows, targets, reset=False),
-            )
+            given, checked = (X, y, sample_weight), partial(self._checked, reset=False)
+            return run_over(empty, self._seen, given, groups, source, checked)
 
-        return infer(self, float(self.alpha), asked, second)
+        return infer(self, the_one(self._penalty()), asked, second)
 
     def robust_pass(self, covariance: str = "HC3", *, weights: str = "frequency") -> RobustPass:
         """Return what learns from all rows a second time, for robust standard errors.
@@ -304,11 +305,10 @@ class StreamingRidge(RidgeEstimator):
         """
         check_value("covariance", covariance, one_of(*ROBUST))
         check_value("weights", weights, one_of("frequency", "analytic"))
-        return empty_pass(self, float(self.alpha), covariance, weights)
+        return empty_pass(self, the_one(self._penalty()), covariance, weights)
 
     def _solve(self, alpha: float) -> tuple[RidgeSolution, Array]:
-        found = exact_solution(self, alpha)
-        return super()._solve(alpha) if found is None else found
+        return exact_solution(self, alpha) or super()._solve(alpha)
 
     def _template(self) -> Self:
         if self.refine:
@@ -344,14 +344,14 @@ class StreamingRidge(RidgeEstimator):
             This estimator.
         """
         super().fit(X, y, sample_weight, times)
-        self._seen = SeenRows(X, y, sample_weight, keeps_small=self.alpha == 0.0)
+        self._seen = SeenRows(X, y, sample_weight, keeps_small=not np.any(self._penalty()))
         if self.refine:
             rows, _ = self._checked(X, y, reset=False)
             if (unit := self._unit()) is not None:
                 rows = in_units(as_rows(rows), unit)
             start = self._solution().coefficients
             self._refined = conjugate_gradients(
-                self._reader(), rows, sample_weight, start, self.alpha, self.refine
+                self._reader(), rows, sample_weight, start, self._penalty(), self.refine
             )
         return self
 

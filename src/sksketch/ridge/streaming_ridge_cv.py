@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sksketch._typing import Array, Rows, RowsLike
+from sksketch.arrays.rows import as_weights
 from sksketch.exceptions import NotMergeableError
-from sksketch.models.constraints import one_of, such, whole
+from sksketch.models.constraints import number, one_of, such, whole
 from sksketch.ridge.holdout import Reservoir
-from sksketch.ridge.ridge_estimator import PENALTIES, RidgeEstimator
+from sksketch.ridge.penalties import PENALTIES
+from sksketch.ridge.ridge_estimator import RidgeEstimator
 from sksketch.ridge.solution import residual_dimension_interval
 from sksketch.sketches import Regression, Sketch
 from sksketch.state.persistence import State
@@ -25,7 +27,7 @@ class StreamingRidgeCV(RidgeEstimator):
 
     Parameters
     ----------
-    alphas : array-like of shape (n_alphas,), default=(0.1, 1.0, 10.0)
+    alphas : float or array-like of shape (n_alphas,), default=(0.1, 1.0, 10.0)
         Penalties to choose from.
     sketch : str or Sketch, default="auto"
         "auto" keeps the exact covariance while it takes no more than 64 MiB and robust FD
@@ -59,6 +61,8 @@ class StreamingRidgeCV(RidgeEstimator):
     scores_ : array of shape (n_alphas,)
         Generalized cross-validation score, or mean squared error on the rows kept apart. With
         "gcv" it is the largest that the coefficients found by the sketch can have.
+    best_score_ : float
+        Minus the least of them, as scikit-learn counts scores.
     score_intervals_ : array of shape (n_alphas, 2)
         Certified interval, with "gcv", of the score of the exact solution at each penalty, whatever
         the sketch lost and rounding did; from 0 to inf for sketches without a bound.
@@ -122,7 +126,7 @@ class StreamingRidgeCV(RidgeEstimator):
 
     kind = "streaming-ridge-cv"
     _constraints = RidgeEstimator._shared_constraints | {
-        "alphas": (PENALTIES,),
+        "alphas": (PENALTIES, number(0.0)),
         "selection": (one_of("gcv", "holdout"),),
         "holdout_rows": (whole(1),),
         "random_state": (such("an integer", Integral),),
@@ -164,7 +168,8 @@ class StreamingRidgeCV(RidgeEstimator):
         if first or self._reservoir is None:
             self._reservoir = Reservoir(self.holdout_rows, int(self.random_state))
         sketch.check(rows, sample_weight, targets)
-        weights = np.ones(rows.shape[0]) if sample_weight is None else np.asarray(sample_weight)
+        weights = as_weights(sample_weight, rows.shape[0])
+        weights = np.ones(rows.shape[0]) if weights is None else weights
         wide = targets.reshape(len(targets), -1).astype(np.float64)
         learned, y, w = self._reservoir.exchange(rows, wide, weights)
         if learned.shape[0]:
@@ -181,8 +186,16 @@ class StreamingRidgeCV(RidgeEstimator):
         return float(self._once("alpha_", self._best))
 
     def _best(self) -> float:
-        alphas, scores = np.asarray(self.alphas, dtype=np.float64), self.scores_
+        alphas, scores = self._alphas(), self.scores_
         return float(alphas[scores == scores.min()].max())
+
+    def _alphas(self) -> Array:
+        return np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
+
+    @property
+    def best_score_(self) -> float:
+        """Minus the score of ``alpha_``: the greater, the better, as scikit-learn has it."""
+        return -float(self.scores_.min())
 
     @property
     def scores_(self) -> Array:
@@ -196,7 +209,7 @@ class StreamingRidgeCV(RidgeEstimator):
 
     def _score(self) -> tuple[Array, Array]:
         scores = self._generalized if self.selection == "gcv" else self._held_out
-        found = [scores(float(alpha)) for alpha in np.asarray(self.alphas, dtype=np.float64)]
+        found = [scores(float(alpha)) for alpha in self._alphas()]
         return np.array([score for score, _ in found]), np.array([span for _, span in found])
 
     def _generalized(self, alpha: float) -> tuple[float, tuple[float, float]]:

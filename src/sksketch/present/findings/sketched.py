@@ -195,9 +195,13 @@ class Findings:
 
     @property
     def alpha(self) -> float:
-        """The penalty of a regression."""
+        """The penalty of a regression, the mean of several."""
+        return float(np.mean(self._penalties()))
+
+    def _penalties(self) -> Array:
         model = self._regression()
-        return float(model.alpha_ if isinstance(model, StreamingRidgeCV) else model.alpha)
+        chosen = model.alpha_ if isinstance(model, StreamingRidgeCV) else model.alpha
+        return np.atleast_1d(np.asarray(chosen, dtype=np.float64))
 
     @property
     def coefficients(self) -> Array:
@@ -209,7 +213,10 @@ class Findings:
     def is_refined(self) -> bool:
         """Whether further passes have improved on the sketch's coefficients."""
         model = self._regression()
-        return not np.array_equal(model.path([self.alpha]).coef[0], model.coef_)
+        penalties = self._penalties()
+        found = model.path(penalties).coef
+        each = np.arange(len(penalties))
+        return not np.array_equal(found[0] if len(each) == 1 else found[each, each], model.coef_)
 
     def default_alphas(self) -> Array:
         """Return penalties around that of the model, or around those it chose from."""
