@@ -333,7 +333,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         Returns
         -------
         array of shape (n_samples, n_features)
-            Rows, within the span of the components.
+            Rows, within the span of the components, in the precision of the coordinates.
         """
         self._require_fitted()
         scores: Any = X if on_device(X) else np.asarray(X)
@@ -342,12 +342,14 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
                 f"got coordinates of shape {scores.shape}, expected (n, {self.n_components_}); "
                 "pass what transform returned"
             )
+        single = precision(scores) == np.float32
         if (scales := self._scales()) is not None:
             scores = scores / like(scales, scores)
         directions, unit = self._spectrum().components, self._unit()
         rows = times(scores, directions if unit is None else directions * unit)
         offset = self._offset()
-        return rows if offset is None else rows + like(offset, rows)
+        rows = rows if offset is None else rows + like(offset, rows)
+        return cast(rows, np.float32) if single else rows
 
     @lazy
     def reconstruction_error(self, X: RowsLike) -> Array:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from sksketch._typing import Rows, RowsLike
+from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.device_sparse import is_sparse_on_device
 from sksketch.arrays.namespace import finite, on_device, to_numpy
 from sksketch.arrays.rows import as_rows, columns_without_numbers, laid_out, without_traps
@@ -122,6 +122,16 @@ def host_rows(X: RowsLike | None) -> Any:
     if is_sparse_on_device(X):
         return as_rows(X).on_host()
     return to_numpy(X) if on_device(X) else without_traps(X)
+
+
+def as_precise(found: Array, X: Any) -> Array:
+    """Return answers in single precision where the rows are in it.
+
+    >>> as_precise(np.ones(1), np.ones((1, 2), dtype=np.float32)).dtype
+    dtype('float32')
+    """
+    single = (isinstance(X, np.ndarray) or sp.issparse(X)) and X.dtype == np.float32
+    return found.astype(np.float32) if single else found
 
 
 def check_ageless(sketch: Sketch) -> Sketch:

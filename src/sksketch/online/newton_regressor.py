@@ -10,6 +10,7 @@ from sklearn.utils import Tags
 
 from sksketch._keys import ONLINE_REGRESSION
 from sksketch._typing import Array, OneRow, Rows, RowsLike
+from sksketch.models.checks import as_precise
 from sksketch.models.constraints import number, one_of
 from sksketch.models.runner import lazy
 from sksketch.online.catalog import BY_LOSS
@@ -363,9 +364,9 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_targets)
-            Predictions, not clipped to C.
+            Predictions, not clipped to C, in the precision of the rows.
         """
-        return self._predictions(self._scores(X))
+        return as_precise(self._predictions(self._scores(X)), X)
 
     @property
     def coef_(self) -> Array:

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sksketch._keys import DUAL_CLASSIFICATION, DUAL_REGRESSION
 from sksketch._typing import Array, Rows, RowsLike, Seed
 from sksketch.models import labels
+from sksketch.models.checks import as_precise
 from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
 from sksketch.models.labels import (
     has_probabilities,
@@ -393,6 +394,6 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         Returns
         -------
         array of shape (n_samples,)
-            Targets as predicted.
+            Targets as predicted, in the precision of the rows.
         """
-        return self._scores(X)[:, 0]
+        return as_precise(self._scores(X)[:, 0], X)
