@@ -12,7 +12,8 @@ def by_squared_error(scoring):
     return {}
 
 
-TAKES = {"alphas": "alphas", "fit_intercept": "fit_intercept", "scoring": by_squared_error}
+TAKES = {name: name for name in ("alphas", "fit_intercept", "alpha_per_target")}
+TAKES |= {"scoring": by_squared_error}
 RIDGE_CV = renamed(StreamingRidgeCV, RidgeCV, TAKES, drops=("gcv_mode",))
 EXPECTED = {
     "the score is generalized cross-validation, from the sketch alone; others need the rows": (
@@ -28,14 +29,12 @@ EXPECTED = {
     ),
     "cv_results_ has an entry for each row; scores_ has one for each penalty": (
         "test_ridge_gcv_integer_arrays",
+        "test_ridge_cv_individual_penalties",
         "test_ridgecv_store_cv_results*",
         "test_ridge_cv_results_predictions*",
         "test_ridge_cv_multioutput_sample_weight*",
     ),
     "there is no gcv_mode to warn of": ("test_regularization_limits_ridge_gcv[[]csr_*-svd-*",),
-    "one penalty for all targets is chosen; StreamingRidge takes one for each": (
-        "test_ridge_cv_individual_penalties",
-    ),
     "a penalty of zero is one to choose from, and messages are ours": (
         "test_ridgecv_alphas_zero[[]StreamingRidgeCV-None]",
         "test_ridgecv_alphas_validation*",

@@ -293,3 +293,27 @@ def test_one_penalty_to_choose_from_is_a_number():
     assert type(model.intercept_) is np.float64
     with pytest.raises(ValueError, match="alphas is"):
         StreamingRidgeCV((1.0, "2.0")).fit(X, Y)
+
+
+@pytest.mark.parametrize("selection", ["gcv", "holdout"])
+@pytest.mark.parametrize("sketch", ["exact", "rfd", "countsketch"])
+def test_a_penalty_can_be_chosen_for_each_target(selection, sketch, tmp_path):
+    noisy = Y + RNG.standard_normal(Y.shape) * [0.0, 30.0, 300.0]
+    options = {"sketch": sketch, "sketch_size": 60, "selection": selection, "holdout_rows": 50}
+    alphas = np.logspace(-1, 5, 7)
+    model = StreamingRidgeCV(alphas, alpha_per_target=True, **options).fit(X, noisy)
+    alone = [StreamingRidgeCV(alphas, **options).fit(X, target) for target in noisy.T]
+    np.testing.assert_array_equal(model.alpha_, [one.alpha_ for one in alone])
+    assert len(set(model.alpha_)) > 1
+    assert model.score_intervals_.shape == (7, 3, 2)
+    for name in ("scores_", "score_intervals_"):
+        wanted = np.stack([getattr(one, name) for one in alone], axis=1)
+        np.testing.assert_allclose(getattr(model, name), wanted, rtol=1e-7)
+    np.testing.assert_allclose(model.best_score_, [one.best_score_ for one in alone], rtol=1e-7)
+    np.testing.assert_allclose(model.coef_, [one.coef_ for one in alone], rtol=1e-6, atol=1e-9)
+    model.save(tmp_path / "model.sks")
+    np.testing.assert_array_equal(sksketch.load(tmp_path / "model.sks").alpha_, model.alpha_)
+    joint = StreamingRidgeCV(alphas, **options).fit(X, noisy)
+    np.testing.assert_allclose(joint.scores_, model.scores_.mean(axis=1), rtol=1e-9)
+    single = StreamingRidgeCV(alphas, alpha_per_target=True, **options).fit(X, noisy[:, 0])
+    assert isinstance(single.alpha_, float)

@@ -233,19 +233,19 @@ class ProjectedRidge:
         intercepts = self._u @ (b - C @ coefficients) / (self._u @ self._u)
         return coefficients, intercepts
 
-    def score(self, ridge: float, weight: float) -> float:
-        """Return the generalized cross-validation score of S A and S b, for rows of that weight.
+    def score(self, ridge: float, weight: float) -> Array:
+        """Return the generalized cross-validation scores of S A and S b, for rows of that weight.
 
         The sketch is a smaller problem of its own, with the rows that it has itself.
         """
         coefficients, _ = self.solve(ridge)
-        errors = float(((self._C @ coefficients - self._b) ** 2).sum()) / self._b.shape[1]
+        errors = ((self._C @ coefficients - self._b) ** 2).sum(axis=0)
         n_rows, n_extra = len(self._C), self._u is not None
         left = n_rows - n_extra - len(self._values)
         kept = left + (float((ridge / (self._values + ridge)).sum()) if ridge > 0.0 else 0.0)
         if kept <= 0.0 or weight == 0.0:
-            return math.inf
-        return float(errors / weight * (n_rows / kept) ** 2)
+            return np.full(len(errors), math.inf)
+        return np.asarray(errors / weight * (n_rows / kept) ** 2)
 
 
 def row_lengths(rows: Any, point: Array, scales: Array | float = 1.0) -> tuple[Array, Array]:

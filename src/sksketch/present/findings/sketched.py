@@ -222,7 +222,7 @@ class Findings:
         """Return penalties around that of the model, or around those it chose from."""
         low = high = self.alpha
         if isinstance(self.model, StreamingRidgeCV):
-            tried = np.asarray(self.model.alphas, dtype=np.float64)
+            tried = np.atleast_1d(np.asarray(self.model.alphas, dtype=np.float64))
             low, high = tried[tried > 0].min(initial=np.inf), tried.max()
             if high > 0:
                 return np.geomspace(low / 10, high * 10, PATH_STEPS)
