@@ -5,7 +5,7 @@ from sklearn.linear_model import Ridge
 from peers.runner import Peer, renamed
 from sksketch import StreamingRidge
 
-TAKES = {"alpha": "alpha", "fit_intercept": "fit_intercept"}
+TAKES = {name: name for name in ("alpha", "fit_intercept", "positive")}
 # How it is solved there.
 DROPS = ("copy_X", "max_iter", "tol", "solver", "random_state")
 RIDGE = renamed(StreamingRidge, Ridge, TAKES, drops=DROPS)
@@ -17,17 +17,11 @@ EXPECTED = {
     "weights of several columns are refused, one number is that of all rows": (
         "test_raises_value_error_if_sample_weights_greater_than_1d",
     ),
-    "coefficients cannot be held positive: constraints need the rows again": (
-        "test_ridge_fit_intercept_sparse[[]*-lbfgs]",
-        "test_ridge_positive*",
-        "test_ridge_ground_truth_positive_test*",
-        "test_positive_ridge_loss*",
-        "test_lbfgs_solver_error",
-        "test_ridge_sample_weight_consistency[[]lbfgs*",
-    ),
-    "every solver would do for sparse rows with an intercept": (
+    "the one solver does for sparse rows with an intercept and for positive coefficients": (
         "test_ridge_fit_intercept_sparse_error*",
         "test_ridge_fit_intercept_sparse_sag*",
+        "test_ridge_positive_error_test*",
+        "test_lbfgs_solver_error",
     ),
     "coefficients are in double precision, predictions as precise as rows": ("test_dtype_match*",),
     "the intercept of one column of targets is a number": ("test_ridge_shapes_type",),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
 from sksketch._typing import Array
 from sksketch.models.constraints import number, several
+from sksketch.ridge.solution import RidgeSolution, each_at_its_own
 
 PENALTIES = several("numbers from 0 on", number(0.0))
 
@@ -31,11 +34,25 @@ def check_number(alpha: Array | float, targets: Array) -> None:
         )
 
 
-def the_one(alpha: Array | float) -> float:
-    """Return the penalty where there is a single one, or say that there must be."""
+def the_one(alpha: Array | float, positive: bool) -> float:
+    """Return the penalty where there is a single one and no constraint, or say that it must be."""
+    if positive:
+        raise ValueError("inference is for coefficients of either sign; set positive=False")
     if isinstance(alpha, float):
         return alpha
     raise ValueError(
         f"inference is for one penalty, got {len(alpha)}; set alpha to a number, or fit a model "
         "for each target"
     )
+
+
+def solved_each(
+    alpha: Array | float, solve: Callable[[float], tuple[RidgeSolution, Array]]
+) -> tuple[RidgeSolution, Array]:
+    """Return a solution and its intercepts, of each target at its own penalty if there are many."""
+    if isinstance(alpha, float):
+        return solve(alpha)
+    known = {each: solve(each) for each in set(alpha.tolist())}
+    found = [known[each] for each in alpha.tolist()]
+    intercepts = np.array([values[j] for j, (_, values) in enumerate(found)])
+    return each_at_its_own([solution for solution, _ in found]), intercepts

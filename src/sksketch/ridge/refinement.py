@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -9,7 +11,7 @@ from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, like, on_device, to_numpy
 from sksketch.ridge.exact import RidgeReader
-from sksketch.ridge.solution import rounding_level
+from sksketch.ridge.solution import RidgeSolution, rounding_level
 
 BLOCK_BYTES = 8 << 20
 
@@ -78,6 +80,30 @@ def conjugate_gradients(
         ratio = np.where(before > 0, after / np.where(before > 0, before, 1.0), 0.0)
         direction, before = z + ratio * direction, after
     return np.asarray(x)
+
+
+def with_refined(solution: RidgeSolution, refined: Array) -> RidgeSolution:
+    """Return refined coefficients with the bounds of those where the steps began.
+
+    >>> start = RidgeSolution(np.ones((2, 1)), 0.1, np.full(1, 0.1), np.full(1, 0.1))
+    >>> with_refined(start, np.full((2, 1), 1.1)).absolute_bounds.round(3)
+    array([0.241])
+    """
+    # Steps of conjugate gradients round as well. Whatever they did, it was no longer than this.
+    moved = np.linalg.norm(refined - solution.coefficients, axis=0)
+    absolute = solution.absolute_bounds + moved * (1.0 + 1e-9)
+    shortest = np.linalg.norm(refined, axis=0) - absolute
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(shortest > 0, absolute / shortest, np.inf)
+    relative = np.where(absolute == 0, 0.0, relative)
+    return replace(
+        solution,
+        coefficients=refined,
+        relative_bound=float(relative.max()) * (1.0 + 1e-9),
+        absolute_bounds=absolute,
+        scales=1.0,
+        scaled_bounds=None,
+    )
 
 
 def _covariance_product(rows: Rows, weights: Array | None, mean: Array | None, V: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -33,8 +34,8 @@ from sksketch.models.runner import lazy
 from sksketch.models.sketched import SketchEstimator
 from sksketch.models.standardized import keeps_gram
 from sksketch.ridge.exact import RidgeReader
-from sksketch.ridge.penalties import PENALTIES
-from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, each_at_its_own, row_lengths
+from sksketch.ridge.penalties import PENALTIES, solved_each
+from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, row_lengths
 from sksketch.ridge.training_quality import TrainingQuality, training_quality
 from sksketch.sketches import ExactCovariance, Regression, Sketch, SlidingWindow, make_sketch
 from sksketch.sketches.directions.shrink.readout import SHIFTS
@@ -127,8 +128,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     def _checked(self, X: RowsLike, y: RowsLike | None, reset: bool) -> tuple[Any, Any]:
         if on_device(X) or is_sparse_on_device(X):
             rows = checked_rows(self, X, reset=reset, all_finite=False)
-            targets = _targets_of(y, rows.shape[0])
-            return rows, targets.ravel() if targets.shape[1:] == (1,) else targets
+            return rows, _targets_of(y, rows.shape[0])
         if not reset and are_plain(self, X, y) and np.asarray(y).dtype == np.float64:
             return host_rows(X), y
         rows, targets = validated(
@@ -155,12 +155,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
 
     def _solve_each(self, alpha: Array | float) -> tuple[RidgeSolution, Array]:
         """Return what `_solve` does, for each target at its own penalty if there are several."""
-        if isinstance(alpha, float):
-            return self._solve(alpha)
-        known = {each: self._solve(each) for each in set(alpha.tolist())}
-        found = [known[each] for each in alpha.tolist()]
-        intercepts = np.array([values[j] for j, (_, values) in enumerate(found)])
-        return each_at_its_own([solution for solution, _ in found]), intercepts
+        return solved_each(alpha, self._solve)
 
     def _solve(self, alpha: float) -> tuple[RidgeSolution, Array]:
         """Return the solution at a penalty, in units of the columns, and its intercepts."""
@@ -178,7 +173,9 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         unit = self._unit()
         # Rows that were divided before they were sketched are in their units already.
         units = unit if unit is not None and keeps_gram(self._sketch) else None
-        reader: RidgeReader = self._once("reader", lambda: RidgeReader(self.sketch_, units))
+        positive = bool(self.get_params(deep=False).get("positive"))
+        made = partial(RidgeReader, self.sketch_, units, positive=positive)
+        reader: RidgeReader = self._once("reader", made)
         return reader
 
     def _in_columns(self, coefficients: Array) -> Array:
@@ -396,4 +393,4 @@ def _targets_of(y: RowsLike | None, n_rows: int) -> Array:
     targets = to_numpy(y)
     if targets.ndim not in (1, 2) or len(targets) != n_rows:
         raise ValueError(f"got targets of shape {targets.shape} for {n_rows} rows; give one each")
-    return targets
+    return targets.ravel() if targets.shape[1:] == (1,) else targets

@@ -141,7 +141,7 @@ def solve_summary(
     shifted = summary.with_ridge(summary.ridge + ridge)
     coefficients = shifted.solve(cross, floor=rounding_level(summary))
     lengths = np.linalg.norm(coefficients, axis=0)
-    D, floor, least = summary.error_bound, *_floors(summary, ridge)
+    D, floor, least = summary.error_bound, *floors(summary, ridge)
     if not math.isfinite(D) or least <= 0.0:
         nothing = np.full(len(lengths), math.inf)
         return RidgeSolution(coefficients, math.inf, nothing, nothing)
@@ -162,7 +162,7 @@ def solve_summary(
     return RidgeSolution(coefficients, float(relative.max()), absolute, image)
 
 
-def _floors(summary: LowRankPlusRidge, ridge: float) -> tuple[float, float]:
+def floors(summary: LowRankPlusRidge, ridge: float) -> tuple[float, float]:
     """Return lower bounds of the eigenvalues of A'A + ridge and of K + ridge."""
     least = summary.ridge
     if summary.rank == summary.n_features:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ import numpy as np
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.rows import as_rows
 from sksketch.arrays.sparse import in_units
-from sksketch.models.constraints import check_value, number, one_of, whole
+from sksketch.models.constraints import FLAG, check_value, number, one_of, whole
 from sksketch.models.forgetting import CONSTRAINTS, check_forgetting
 from sksketch.models.inference import Inference
 from sksketch.ridge.inference.asking import empty_pass, exact_solution, infer
@@ -20,7 +19,7 @@ from sksketch.ridge.inference.estimates import Asked
 from sksketch.ridge.inference.robust import ROBUST, RobustPass
 from sksketch.ridge.inference.second_pass import SeenRows, run_over
 from sksketch.ridge.penalties import PENALTIES, check_number, one_or_each, the_one
-from sksketch.ridge.refinement import conjugate_gradients
+from sksketch.ridge.refinement import conjugate_gradients, with_refined
 from sksketch.ridge.ridge_estimator import RidgeEstimator
 from sksketch.ridge.solution import RidgeSolution
 from sksketch.sketches import Sketch
@@ -63,6 +62,9 @@ class StreamingRidge(RidgeEstimator):
         "7d", for which `partial_fit` takes their ``times``. See `SlidingWindow`.
     half_life : float, default=None
         Forget by and by: a row counts half after that number of others.
+    positive : bool, default=False
+        Whether coefficients must not be negative, for up to 4,096 columns and sketches that
+        certify an error.
 
     Attributes
     ----------
@@ -142,6 +144,7 @@ class StreamingRidge(RidgeEstimator):
     _constraints = RidgeEstimator._shared_constraints | {
         "alpha": (number(0.0), PENALTIES),
         "refine": (whole(0),),
+        "positive": (FLAG,),
         **CONSTRAINTS,
     }
     _refined: Array | None = None
@@ -159,6 +162,7 @@ class StreamingRidge(RidgeEstimator):
         standardize: bool = False,
         window: object = None,
         half_life: float | None = None,
+        positive: bool = False,
     ) -> None:
         self.alpha = alpha
         self.sketch = sketch
@@ -169,11 +173,14 @@ class StreamingRidge(RidgeEstimator):
         self.standardize = standardize
         self.window = window
         self.half_life = half_life
+        self.positive = positive
 
     def _check_together(self) -> None:
         check_forgetting(self.window, self.half_life, self.sketch)
         if self.refine and (self.window is not None or self.half_life is not None):
             raise ValueError("refine looks at all rows alike; set refine=0 to forget some of them")
+        if self.refine and self.positive:
+            raise ValueError("refine knows no constraint; set refine=0, or positive=False")
 
     def _penalty(self) -> Array | float:
         return one_or_each(self.alpha)
@@ -185,7 +192,8 @@ class StreamingRidge(RidgeEstimator):
 
     def _keeps_products(self, n_features: int) -> bool:
         # They cost several times as much as A'A itself, which is enough with a penalty.
-        return not np.any(self._penalty()) and n_features <= MOST_COLUMNS
+        plain = not (self.positive or np.any(self._penalty()))
+        return plain and n_features <= MOST_COLUMNS
 
     # Inference
 
@@ -285,7 +293,7 @@ class StreamingRidge(RidgeEstimator):
             given, checked = (X, y, sample_weight), partial(self._checked, reset=False)
             return run_over(empty, self._seen, given, groups, source, checked)
 
-        return infer(self, the_one(self._penalty()), asked, second)
+        return infer(self, the_one(self._penalty(), self.positive), asked, second)
 
     def robust_pass(self, covariance: str = "HC3", *, weights: str = "frequency") -> RobustPass:
         """Return what learns from all rows a second time, for robust standard errors.
@@ -305,10 +313,17 @@ class StreamingRidge(RidgeEstimator):
         """
         check_value("covariance", covariance, one_of(*ROBUST))
         check_value("weights", weights, one_of("frequency", "analytic"))
-        return empty_pass(self, the_one(self._penalty()), covariance, weights)
+        return empty_pass(self, the_one(self._penalty(), self.positive), covariance, weights)
 
     def _solve(self, alpha: float) -> tuple[RidgeSolution, Array]:
-        return exact_solution(self, alpha) or super()._solve(alpha)
+        if not self.positive:
+            return exact_solution(self, alpha) or super()._solve(alpha)
+        if self.sketch_.linear:
+            raise ValueError(
+                f"positive=True needs a sketch that certifies an error, got {self.sketch!r}; "
+                "fit with sketch='exact', or 'rfd' and a penalty"
+            )
+        return super()._solve(alpha)
 
     def _template(self) -> Self:
         if self.refine:
@@ -363,23 +378,7 @@ class StreamingRidge(RidgeEstimator):
 
     def _solution(self) -> RidgeSolution:
         solution = super()._solution()
-        if self._refined is None:
-            return solution
-        # Steps of conjugate gradients round as well. Whatever they did, it was no longer than this.
-        moved = np.linalg.norm(self._refined - solution.coefficients, axis=0)
-        absolute = solution.absolute_bounds + moved * (1.0 + 1e-9)
-        shortest = np.linalg.norm(self._refined, axis=0) - absolute
-        with np.errstate(divide="ignore", invalid="ignore"):
-            relative = np.where(shortest > 0, absolute / shortest, np.inf)
-        relative = np.where(absolute == 0, 0.0, relative)
-        return replace(
-            solution,
-            coefficients=self._refined,
-            relative_bound=float(relative.max()) * (1.0 + 1e-9),
-            absolute_bounds=absolute,
-            scales=1.0,
-            scaled_bounds=None,
-        )
+        return solution if self._refined is None else with_refined(solution, self._refined)
 
     def _found(self) -> tuple[Array, Array]:
         if self._refined is not None:

@@ -247,7 +247,9 @@ class Findings:
         model = self._regression()
         # Rows that were divided before they were sketched are in their units already.
         in_units = self.is_standardized and keeps_gram(model.sketch_)
-        reader = RidgeReader(model.sketch_, model.scale_ if in_units else None)
+        units = model.scale_ if in_units else None
+        positive = isinstance(model, StreamingRidge) and model.positive
+        reader = RidgeReader(model.sketch_, units, positive=positive)
         solutions = (reader.solve(float(alpha)) for alpha in found.alphas)
         return np.array([solution.absolute_bounds[target] for solution in solutions])
 
