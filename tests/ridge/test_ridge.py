@@ -279,9 +279,21 @@ def test_predictions_have_the_precision_of_the_rows(make):
 
 
 def test_one_weight_is_that_of_all_rows():
-    for model in (StreamingRidge(2.5), StreamingRidgeCV((1.0, 5.0), selection="holdout")):
+    models = [
+        StreamingRidge(2.5),
+        StreamingRidge(2.5, sketch="rfd", sketch_size=4, standardize=True),
+        StreamingRidge(2.5, sketch="rfd", sketch_size=4, refine=2),
+        StreamingRidgeCV((1.0, 5.0), selection="holdout"),
+    ]
+    for model in models:
         found = model.fit(X, Y, sample_weight=2.0).coef_
         np.testing.assert_array_equal(found, model.fit(X, Y, sample_weight=[2.0] * 400).coef_)
+    model = StreamingRidge(0.0).fit(X, Y, sample_weight=2.0)
+    wanted = StreamingRidge(0.0).fit(X, Y, sample_weight=[2.0] * 400)
+    errors = [fitted.inference("HC1").standard_error for fitted in (model, wanted)]
+    np.testing.assert_array_equal(*errors)
+    with pytest.raises(ValueError, match="finite and not negative"):
+        model.fit(X, Y, sample_weight=-1.0)
 
 
 def test_one_penalty_to_choose_from_is_a_number():

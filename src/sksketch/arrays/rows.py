@@ -307,11 +307,7 @@ def times(rows: Matrix, W: Array) -> Any:
 
 
 def as_weights(weights: object, n_rows: int) -> Array | None:
-    """Return row weights as float64, or None; they must be finite and not negative.
-
-    >>> as_weights(2.0, 3), as_weights(None, 3)
-    (array([2., 2., 2.]), None)
-    """
+    """Return row weights as float64, or None; they must be finite and not negative."""
     if weights is None:
         return None
     given = to_numpy(without_traps(weights))
@@ -322,7 +318,6 @@ def as_weights(weights: object, n_rows: int) -> Array | None:
         raise TypeError(
             f"expected {n_rows} weights as numbers, got a {type(weights).__name__} of other things"
         ) from None
-    values = np.full(n_rows, values) if values.ndim == 0 else values
     if values.shape != (n_rows,):
         raise ValueError(
             f"got weights of shape {values.shape}, expected one weight for each of {n_rows} rows"

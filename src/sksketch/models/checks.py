@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
@@ -122,6 +123,15 @@ def host_rows(X: RowsLike | None) -> Any:
     if is_sparse_on_device(X):
         return as_rows(X).on_host()
     return to_numpy(X) if on_device(X) else without_traps(X)
+
+
+def one_each(weights: Any, n_rows: int) -> Any:
+    """Return weights of rows; a single number is that of all.
+
+    >>> one_each(2.0, 3), one_each(None, 3)
+    (array([2., 2., 2.]), None)
+    """
+    return np.full(n_rows, float(weights)) if isinstance(weights, Real) else weights
 
 
 def as_precise(found: Array, X: Any) -> Array:

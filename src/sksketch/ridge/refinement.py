@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, like, on_device, to_numpy
+from sksketch.models.checks import one_each
 from sksketch.ridge.exact import RidgeReader
 from sksketch.ridge.solution import RidgeSolution, rounding_level
 
@@ -53,9 +54,8 @@ def conjugate_gradients(
     rows = on_host(rows)
     moments, summary = reader.moments, reader.summary
     mean = moments.mean if reader.sketch.centered else None
-    counted = None
-    if weights is not None:
-        counted = np.broadcast_to(np.asarray(weights, dtype=np.float64), rows.shape[:1])
+    each = one_each(weights, rows.shape[0])
+    counted = None if each is None else np.asarray(each, dtype=np.float64)
     preconditioner = summary.with_ridge(summary.ridge + float(np.min(ridge)))
     floor = rounding_level(summary)
 
