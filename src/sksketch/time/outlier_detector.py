@@ -89,6 +89,7 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((1000, 4))
     >>> X[7] = [0.0, 0.0, 9.0, 0.0]
@@ -308,7 +309,7 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns
@@ -323,7 +324,7 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns
