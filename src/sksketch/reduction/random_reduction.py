@@ -266,14 +266,14 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         return super()._saved_params() | {"random_state": self.seed_}
 
     def _learned(self, state: State) -> State:
-        return state.with_more({"n_components": self._size}, {})
+        found = {"n_components": self._size} if self.n_components == "auto" else {}
+        return state.with_more(found, {})
 
     def _recall(self, state: State) -> None:
         self._check_params()
-        # Earlier releases had nothing but the parameter, always a number.
-        known = "n_components" in state.meta or self.n_components == "auto"
-        size = state.count("n_components") if known else int(self.n_components)
-        if not 0 < size <= max(self.n_features_in_, MOST_COMPONENTS):
+        auto = self.n_components == "auto"
+        size = state.count("n_components") if auto else int(self.n_components)
+        if size > max(self.n_features_in_, MOST_COMPONENTS):
             raise StateFormatError(
                 f"the file asks for {size:,} components of "
                 f"{self.n_features_in_:,} columns, which nobody draws; save it again"
