@@ -26,6 +26,7 @@ KERNELS: dict[str, dict[str, Any]] = {
     "laplacian": {},
     "cauchy": {},
     "matern": {"nu": 1.5},
+    "linear": {},
     "dot-product": {"coefficients": None, "radius": None},
     "polynomial": {"degree": 3, "coef0": 1.0},
     "exponential-semigroup": {"beta": 1.0},

@@ -5,7 +5,9 @@ import pytest
 import scipy.linalg
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.cross_decomposition import CCA
 from sklearn.datasets import load_digits
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sksketch
 from sksketch import (
@@ -22,6 +24,36 @@ IMAGES = DIGITS.reshape(-1, 8, 8)
 X, Y = IMAGES[:, :, :4].reshape(-1, 32), IMAGES[:, :, 4:].reshape(-1, 32)
 TARGET = list(range(32, 64))
 TRAIN, TEST = slice(0, 1297), slice(1297, None)
+
+
+PAIRS = "fit_transform gives the scores of both views, as that of scikit-learn's own CCA"
+EXPECTED = {"check_transformer_general": PAIRS, "check_transformer_data_not_an_array": PAIRS}
+
+
+@parametrize_with_checks(
+    [StreamingKernelCCA(1, n_random_features=16), StreamingKernelSVD(1, n_random_features=16)],
+    expected_failed_checks=lambda estimator: EXPECTED,
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def test_linear_kernel_cca_is_cca():
+    # Columns that never change have no correlation.
+    some, others = X[:600, X.std(axis=0) > 0.1][:, :8], Y[:600, Y.std(axis=0) > 0.1][:, :8]
+    model = StreamingKernelCCA(3, kernel="linear", landmarks=600, ridge=1e-9).fit(some, others)
+    theirs = CCA(3, tol=1e-12, max_iter=5000).fit(some, others).transform(some, others)
+    wanted = [np.corrcoef(*pair)[0, 1] for pair in zip(*(Z.T for Z in theirs), strict=True)]
+    np.testing.assert_allclose(model.correlations_, wanted, atol=1e-5)
+
+
+def test_scores_come_in_the_container_that_is_asked_for():
+    model = StreamingKernelCCA(2, n_random_features=64).set_output(transform="pandas")
+    scores, others = model.fit_transform(X[:300], Y[:300])
+    assert list(scores.columns) == ["streamingkernelcca0", "streamingkernelcca1"]
+    plain = model.set_output(transform="default").transform(X[:300], Y[:300])
+    np.testing.assert_array_equal(scores.to_numpy(), plain[0])
+    np.testing.assert_array_equal(others, plain[1])
 
 
 def features_of(model):

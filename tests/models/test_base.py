@@ -95,6 +95,30 @@ def test_single_precision_stays():
     np.testing.assert_allclose(single.explained_variance_, double.explained_variance_, rtol=1e-4)
 
 
+def test_answers_have_the_precision_of_what_is_given():
+    rows, target = X.astype(np.float32), X[:, 0]
+    answers = [
+        (StreamingPCA(3, whiten=True), "transform"),
+        (StreamingSVD(3), "transform"),
+        (sksketch.StreamingRidge(), "predict"),
+        (sksketch.OnlineNewtonRegressor(), "predict"),
+        (sksketch.ReducedRegressor(8), "predict"),
+        (sksketch.RandomReduction(8), "transform"),
+        (sksketch.StreamingKernelPCA(2, n_random_features=32), "transform"),
+        (sksketch.StreamingGLM("gaussian"), "predict"),
+    ]
+    for model, method in answers:
+        model.fit(rows, target)
+        single, double = (getattr(model, method)(made) for made in (rows, X))
+        assert (single.dtype, double.dtype) == (np.float32, np.float64), model
+        np.testing.assert_allclose(single, double, rtol=1e-3, atol=1e-3 * np.abs(double).max())
+        if hasattr(model, "inverse_transform") and not isinstance(
+            model, sksketch.StreamingKernelPCA
+        ):
+            assert model.inverse_transform(single).dtype == np.float32
+            assert model.inverse_transform(double).dtype == np.float64
+
+
 def test_pandas_in_and_out():
     frame = pd.DataFrame(X, columns=NAMES)
     pca = StreamingPCA(2).set_output(transform="pandas").fit(frame)

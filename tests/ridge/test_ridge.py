@@ -228,3 +228,104 @@ def test_mistakes_in_the_choice():
     held = StreamingRidgeCV(selection="holdout").fit(X, Y)
     with pytest.raises(ValueError, match="cannot be merged"):
         held.merge(held)
+
+
+@pytest.mark.parametrize("sketch", ["exact", "rfd", "countsketch"])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_every_target_can_have_a_penalty_of_its_own(sketch, standardize, tmp_path):
+    penalties = [0.0, 200.0, 3.0]
+    options = {"sketch": sketch, "sketch_size": 60, "standardize": standardize}
+    model = StreamingRidge(penalties, **options).fit(X, Y)
+    for j, alpha in enumerate(penalties):
+        alone = StreamingRidge(alpha, **options).fit(X, Y[:, j])
+        np.testing.assert_allclose(model.coef_[j], alone.coef_, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(model.intercept_[j], alone.intercept_, rtol=1e-7)
+        assert model.coef_error_bound_ >= 0.99 * alone.coef_error_bound_
+        np.testing.assert_allclose(model.rmse_[j], alone.rmse_, rtol=1e-6)
+        bounds = model.prediction_error_bound(X)[:, j], alone.prediction_error_bound(X)
+        if sketch == "countsketch":
+            assert np.isinf(bounds[0]).all()
+        elif not standardize:
+            exact = Ridge(alpha, solver="cholesky").fit(X, Y[:, j]).predict(X)
+            assert (np.abs(model.predict(X)[:, j] - exact) <= bounds[0] + 1e-9).all()
+    model.save(tmp_path / "model.sks")
+    again = sksketch.load(tmp_path / "model.sks")
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    with pytest.raises(ValueError, match="number of penalties do not correspond: 3 != 1"):
+        StreamingRidge(penalties).fit(X, Y[:, 0])
+    with pytest.raises(ValueError, match="inference is for one penalty, got 3"):
+        model.inference()
+
+
+def test_refined_targets_have_their_own_penalties():
+    target = np.column_stack([WIDE_TARGET, WIDE_TARGET + WIDE[:, 1]])
+    model = StreamingRidge([5.0, 50.0], sketch="rfd", sketch_size=40, refine=40).fit(WIDE, target)
+    theirs = Ridge([5.0, 50.0]).fit(WIDE, target)
+    np.testing.assert_allclose(model.coef_, theirs.coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_predictions_have_the_precision_of_the_rows(make):
+    single = make(X.astype(np.float32))
+    model = StreamingRidge(2.5).fit(single, Y)
+    found, bounds = model.predict(single), model.prediction_error_bound(single)
+    assert found.dtype == np.float32
+    assert model.predict(make(X)).dtype == np.float64
+    exact = Ridge(2.5, solver="cholesky").fit(X.astype(np.float32).astype(np.float64), Y)
+    off = np.abs(found - exact.predict(X.astype(np.float32).astype(np.float64)))
+    assert (off <= bounds).all()
+    # Not more than a rounding in single precision.
+    assert (bounds <= 1e-6 * (1.0 + np.abs(found))).all()
+
+
+def test_one_weight_is_that_of_all_rows():
+    models = [
+        StreamingRidge(2.5),
+        StreamingRidge(2.5, sketch="rfd", sketch_size=4, standardize=True),
+        StreamingRidge(2.5, sketch="rfd", sketch_size=4, refine=2),
+        StreamingRidgeCV((1.0, 5.0), selection="holdout"),
+    ]
+    for model in models:
+        found = model.fit(X, Y, sample_weight=2.0).coef_
+        np.testing.assert_array_equal(found, model.fit(X, Y, sample_weight=[2.0] * 400).coef_)
+    model = StreamingRidge(0.0).fit(X, Y, sample_weight=2.0)
+    wanted = StreamingRidge(0.0).fit(X, Y, sample_weight=[2.0] * 400)
+    errors = [fitted.inference("HC1").standard_error for fitted in (model, wanted)]
+    np.testing.assert_array_equal(*errors)
+    with pytest.raises(ValueError, match="finite and not negative"):
+        model.fit(X, Y, sample_weight=-1.0)
+
+
+def test_one_penalty_to_choose_from_is_a_number():
+    model = StreamingRidgeCV(3.0).fit(X, Y[:, 0])
+    assert model.alpha_ == 3.0
+    assert model.best_score_ == -model.scores_[0]
+    several = StreamingRidgeCV((1.0, 30.0)).fit(X, Y[:, 0])
+    assert several.best_score_ == -several.scores_.min()
+    assert type(model.intercept_) is np.float64
+    with pytest.raises(ValueError, match="alphas is"):
+        StreamingRidgeCV((1.0, "2.0")).fit(X, Y)
+
+
+@pytest.mark.parametrize("selection", ["gcv", "holdout"])
+@pytest.mark.parametrize("sketch", ["exact", "rfd", "countsketch"])
+def test_a_penalty_can_be_chosen_for_each_target(selection, sketch, tmp_path):
+    noisy = Y + RNG.standard_normal(Y.shape) * [0.0, 30.0, 300.0]
+    options = {"sketch": sketch, "sketch_size": 60, "selection": selection, "holdout_rows": 50}
+    alphas = np.logspace(-1, 5, 7)
+    model = StreamingRidgeCV(alphas, alpha_per_target=True, **options).fit(X, noisy)
+    alone = [StreamingRidgeCV(alphas, **options).fit(X, target) for target in noisy.T]
+    np.testing.assert_array_equal(model.alpha_, [one.alpha_ for one in alone])
+    assert len(set(model.alpha_)) > 1
+    assert model.score_intervals_.shape == (7, 3, 2)
+    for name in ("scores_", "score_intervals_"):
+        wanted = np.stack([getattr(one, name) for one in alone], axis=1)
+        np.testing.assert_allclose(getattr(model, name), wanted, rtol=1e-7)
+    np.testing.assert_allclose(model.best_score_, [one.best_score_ for one in alone], rtol=1e-7)
+    np.testing.assert_allclose(model.coef_, [one.coef_ for one in alone], rtol=1e-6, atol=1e-9)
+    model.save(tmp_path / "model.sks")
+    np.testing.assert_array_equal(sksketch.load(tmp_path / "model.sks").alpha_, model.alpha_)
+    joint = StreamingRidgeCV(alphas, **options).fit(X, noisy)
+    np.testing.assert_allclose(joint.scores_, model.scores_.mean(axis=1), rtol=1e-9)
+    single = StreamingRidgeCV(alphas, alpha_per_target=True, **options).fit(X, noisy[:, 0])
+    assert isinstance(single.alpha_, float)

@@ -13,11 +13,18 @@ from sksketch import (
     FrequentDirections,
     GaussianSketch,
     NotMergeableError,
+    OnlineNewtonClassifier,
     OnlineNewtonRegressor,
     PartitionError,
+    RandomFeatures,
+    ReducedClassifier,
+    ReducedRegressor,
+    StreamingKernelCCA,
     StreamingKernelPCA,
+    StreamingOutlierDetector,
     StreamingPCA,
     StreamingRidge,
+    StreamingSpectralClustering,
     StreamingSVD,
     SubspaceReduction,
     fit_dask,
@@ -270,3 +277,37 @@ def test_fan_in_is_part_of_the_result_and_the_scheduler_is_not():
             found[fan_in, scheduler] = to_bytes(sketch.state())
         assert found[fan_in, "sync"] == found[fan_in, "threads"]
     assert found[2, "sync"] != found[5, "sync"]
+
+
+LABELS = np.array(["low", "middle", "highest"])[(X[:, 0] > 1).astype(int) + (X[:, 0] > 2)]
+ANSWERS = [
+    (StreamingPCA(3), "score_samples reconstruction_error"),
+    (OnlineNewtonRegressor(), "predict"),
+    (OnlineNewtonClassifier(), "predict decision_function predict_proba predict_log_proba"),
+    (ReducedClassifier(8, loss="logistic"), "predict decision_function predict_proba"),
+    (ReducedRegressor(8), "predict"),
+    (RandomFeatures(n_random_features=16), "transform"),
+    (StreamingKernelCCA(2, n_random_features=32), "transform"),
+    (StreamingSpectralClustering(2), "predict transform"),
+    (StreamingOutlierDetector(), "score_samples contributions decision_function predict"),
+]
+
+
+@pytest.mark.parametrize(("model", "methods"), ANSWERS, ids=lambda part: str(part)[:24])
+def test_every_answer_is_lazy(model, methods):
+    from sklearn.base import clone, is_classifier
+
+    targets = LABELS if is_classifier(model) else Y
+    if isinstance(model, StreamingKernelCCA):
+        targets = X[:, :5]
+    found = clone(model).fit(X, targets)
+    rows = da.from_array(X, chunks=(CHUNKS, 7))
+    for method in methods.split():
+        wanted, lazy = getattr(found, method)(X), getattr(found, method)(rows)
+        assert isinstance(lazy, da.Array)
+        assert lazy.shape == wanted.shape
+        some = lazy.compute()
+        if wanted.dtype.kind == "f":
+            np.testing.assert_allclose(some, wanted, rtol=1e-9, atol=1e-12)
+        else:
+            np.testing.assert_array_equal(some, wanted)

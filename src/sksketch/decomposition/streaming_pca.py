@@ -9,6 +9,7 @@ from sksketch.decomposition.streaming_svd import StreamingSVD
 from sksketch.low_rank import LowRankPlusRidge
 from sksketch.models.checks import host_rows
 from sksketch.models.constraints import FLAG
+from sksketch.models.runner import lazy
 from sksketch.sketches import Centered, Sketch
 
 
@@ -194,12 +195,13 @@ class StreamingPCA(StreamingSVD):
         # A direction without variance has no scale; leave it alone.
         return np.asarray(1.0 / np.where(deviations > 0, deviations, 1.0))
 
+    @lazy
     def score_samples(self, X: RowsLike) -> Array:
         """Return the log-likelihood of each row under the probabilistic PCA model.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns

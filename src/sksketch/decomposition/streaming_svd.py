@@ -25,7 +25,7 @@ from sksketch.models.constraints import (
     number,
     whole,
 )
-from sksketch.models.runner import is_dask, lazily
+from sksketch.models.runner import lazy
 from sksketch.models.scikit_learn import preserving_precision
 from sksketch.models.sketched import SketchEstimator
 from sksketch.sketches import Centered, ExactCovariance, FrequentDirections, Sketch, make_sketch
@@ -302,6 +302,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         """Return factors for the scores, if they are to be scaled."""
         return None
 
+    @lazy
     def transform(self, X: RowsLike) -> Any:
         """Return the coordinates of the rows along the components.
 
@@ -315,8 +316,6 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         array of shape (n_samples, n_components)
             For dask's rows one of dask, which is computed when it is needed.
         """
-        if is_dask(X):
-            return lazily(self, "transform", X)
         rows = self._rows(X)
         scores = scores_of(rows, self.components_, self._offset())
         if (scales := self._scales()) is not None:
@@ -334,7 +333,7 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
         Returns
         -------
         array of shape (n_samples, n_features)
-            Rows, within the span of the components.
+            Rows, within the span of the components, in the precision of the coordinates.
         """
         self._require_fitted()
         scores: Any = X if on_device(X) else np.asarray(X)
@@ -343,19 +342,22 @@ class StreamingSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEsti
                 f"got coordinates of shape {scores.shape}, expected (n, {self.n_components_}); "
                 "pass what transform returned"
             )
+        single = precision(scores) == np.float32
         if (scales := self._scales()) is not None:
             scores = scores / like(scales, scores)
         directions, unit = self._spectrum().components, self._unit()
         rows = times(scores, directions if unit is None else directions * unit)
         offset = self._offset()
-        return rows if offset is None else rows + like(offset, rows)
+        rows = rows if offset is None else rows + like(offset, rows)
+        return cast(rows, np.float32) if single else rows
 
+    @lazy
     def reconstruction_error(self, X: RowsLike) -> Array:
         """Return the squared distance of each row from its projection on the components.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns

@@ -18,7 +18,7 @@ from sksketch._typing import Array, Rows
 from sksketch.arrays.namespace import dtype_name, like, on_device, to_numpy, zeros
 from sksketch.arrays.parallel import in_parallel, spans
 from sksketch.kernel_methods.batching import BatchQueue, copied
-from sksketch.kernel_methods.feature_sampling import Columns, draw, feature_values
+from sksketch.kernel_methods.feature_sampling import TOGETHER, Columns, draw, feature_values
 from sksketch.kernel_methods.kernels import Kernel
 from sksketch.state.persistence import State
 
@@ -136,7 +136,8 @@ class RandomFeatureMap(FeatureMap):
         Random features in all.
     seed : int
     block_columns : int
-        Features of the polynomial kernel that are drawn at a time; the others one by one.
+        Features of the linear and polynomial kernels that are drawn at a time; the others one by
+        one.
     pairs : bool
         Whether the cosine and the sine of each frequency are two columns; otherwise each
         frequency is one column with a random phase. Shift-invariant kernels only.
@@ -168,8 +169,8 @@ class RandomFeatureMap(FeatureMap):
         self.seed = seed
         self.block_columns = min(block_columns, n_columns)
         self.pairs = pairs and kernel.shift_invariant
-        # The features of a polynomial are drawn together, those of waves in pairs.
-        whole = kernel.name == "polynomial"
+        # The features of products are drawn together, those of waves in pairs.
+        whole = kernel.name in TOGETHER
         self.unit = self.block_columns if whole else 1 + self.pairs
         self.most_columns = self.block_columns if whole else BLOCK_COLUMNS
         self._kept: dict[Any, Any] | None = {} if cached else None

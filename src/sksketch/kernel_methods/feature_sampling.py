@@ -20,6 +20,11 @@ from sksketch.arrays.namespace import dtype_name, like, namespace, on_device
 from sksketch.arrays.random import normals, uniforms
 from sksketch.kernel_methods.kernels import Kernel
 
+# Kernels whose features are drawn together, as hashes of the columns.
+TOGETHER = ("linear", "polynomial")
+# The linear kernel as a polynomial one.
+LINEAR = {"degree": 1, "coef0": 0.0}
+
 
 class Columns(NamedTuple):
     """A range of the random features that a seed has for a kernel."""
@@ -158,11 +163,12 @@ def _hashes(kernel: Kernel, part: Columns, device: Rows) -> tuple[Array, tuple[A
     """Draw one count sketch for each factor, of the rows and a column sqrt(coef0)."""
     sketches = []
     n = part.n_features + 1
-    for j in range(int(kernel.params["degree"])):
+    degree, coef0 = (kernel.params.get(name, value) for name, value in LINEAR.items())
+    for j in range(int(degree)):
         u = uniforms((2, n), part.seed, f"hash {j}", part.start * 2 * n, np.empty(0))
         columns = (u[0] * part.n_columns).astype(np.int64)
         signs = np.where(u[1] < 0.5, -1.0, 1.0) / kernel.bandwidth
-        signs[-1] *= kernel.bandwidth * math.sqrt(kernel.params["coef0"])
+        signs[-1] *= kernel.bandwidth * math.sqrt(coef0)
         sketch = sp.csr_array((signs, (np.arange(n), columns)), shape=(n, part.n_columns))
         sketches.append(like(sketch.toarray(), device) if on_device(device) else sketch)
     return _in_order(part), tuple(sketches)
@@ -173,6 +179,7 @@ _LAWS: dict[str, Callable[[Kernel, Columns, Any], tuple[Array, tuple[Any, ...]]]
     "laplacian": _frequencies(_cauchy),
     "cauchy": _frequencies(_double_exponential),
     "matern": _frequencies(_student),
+    "linear": _hashes,
     "dot-product": _series,
     "polynomial": _hashes,
     "exponential-semigroup": _levy,
@@ -190,7 +197,7 @@ def feature_values(kernel: Kernel, part: Columns, parameters: tuple[Any, ...], X
         return _waves(part, parameters, X)
     if kernel.name == "dot-product":
         return _monomials(parameters, X)
-    if kernel.name == "polynomial":
+    if kernel.name in TOGETHER:
         return _tensor_sketch(part, parameters, X)
     (W,) = parameters
     xp, product = namespace(X), _product(X, W)

@@ -28,8 +28,8 @@ class Kernel:
     ----------
     name : str
         "gaussian" exp(-|x-y|^2/2), "laplacian" exp(-|x-y|_1), "cauchy" prod 1/(1+(x_i-y_i)^2),
-        "matern" (``nu``), "dot-product" sum_n a_n <x,y>^n (``coefficients`` a_n, by default
-        1/n!), "polynomial" (<x,y> + ``coef0``)^``degree``, "exponential-semigroup"
+        "matern" (``nu``), "linear" <x,y>, "dot-product" sum_n a_n <x,y>^n (``coefficients`` a_n,
+        by default 1/n!), "polynomial" (<x,y> + ``coef0``)^``degree``, "exponential-semigroup"
         exp(-``beta`` sum sqrt(x_i+y_i)), "reciprocal-semigroup" prod ``rate``/(x_i+y_i+``rate``),
         "arc-cosine" of ``order`` 0, 1 or 2.
     bandwidth : float
@@ -177,6 +177,10 @@ def _dot_product(X: Rows, Y: Rows, coefficients: list[float], radius: float | No
     return total + 0.0 * product
 
 
+def _linear(X: Rows, Y: Rows) -> Any:
+    return _products(X, Y)
+
+
 def _polynomial(X: Rows, Y: Rows, degree: int, coef0: float) -> Any:
     return (_products(X, Y) + coef0) ** degree
 
@@ -212,6 +216,7 @@ _VALUES: dict[str, Callable[..., Any]] = {
     "laplacian": _laplacian,
     "cauchy": _cauchy,
     "matern": _matern,
+    "linear": _linear,
     "dot-product": _dot_product,
     "polynomial": _polynomial,
     "exponential-semigroup": _exponential_semigroup,

@@ -13,6 +13,7 @@ from sksketch.kernel_methods.fitting import KERNEL_CONSTRAINTS, fitted_features,
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import FLAG, whole
 from sksketch.models.parameters import seed_of
+from sksketch.models.runner import lazy
 from sksketch.models.scikit_learn import preserving_precision
 from sksketch.state.persistence import State
 
@@ -25,7 +26,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
 
     Parameters
     ----------
-    kernel : {"gaussian", "laplacian", "cauchy", "matern", "dot-product", "polynomial", \
+    kernel : {"gaussian", "laplacian", "cauchy", "matern", "linear", "dot-product", "polynomial", \
             "exponential-semigroup", "reciprocal-semigroup", "arc-cosine"}, default="gaussian"
         The kernel.
     n_random_features : int, default=1024
@@ -45,7 +46,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         Whether each frequency makes a cosine and a sine, which has less error; otherwise each
         makes one cosine with a random phase. For the first four kernels.
     feature_batch : int, default=1024
-        Features of the polynomial kernel that are drawn at a time.
+        Features of the linear and polynomial kernels that are drawn at a time.
     cache_features : bool, default=False
         Whether to keep the frequencies, ``n_random_features * n_features`` numbers, for faster
         calls of ``transform`` on few rows.
@@ -182,12 +183,13 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """
         self.fit(rows)
 
+    @lazy
     def transform(self, X: RowsLike) -> Any:
         """Return the features of rows, in their precision and on their device.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -179,6 +180,25 @@ def _names_of(x: OneRow) -> list[str] | None:
     """Return the names of the columns of one row; None if they are numbered."""
     names = list(x) if isinstance(x, Mapping) else []
     return None if names == list(range(len(names))) else [str(name) for name in names]
+
+
+def one_each(weights: Any, n_rows: int) -> Any:
+    """Return weights of rows; a single number is that of all.
+
+    >>> one_each(2.0, 3), one_each(None, 3)
+    (array([2., 2., 2.]), None)
+    """
+    return np.full(n_rows, float(weights)) if isinstance(weights, Real) else weights
+
+
+def as_precise(found: Array, X: Any) -> Array:
+    """Return answers in single precision where the rows are in it.
+
+    >>> as_precise(np.ones(1), np.ones((1, 2), dtype=np.float32)).dtype
+    dtype('float32')
+    """
+    single = (isinstance(X, np.ndarray) or sp.issparse(X)) and X.dtype == np.float32
+    return found.astype(np.float32) if single else found
 
 
 def check_ageless(sketch: Sketch) -> Sketch:

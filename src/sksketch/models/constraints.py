@@ -104,14 +104,19 @@ def one_of(*values: object) -> Constraint:
 def several(words: str, each: Constraint) -> Constraint:
     """Allow a sequence of one or more numbers that are all such.
 
-    >>> several("positive numbers", number(0.0, bounds="()")).accepts([0.1, 1.0])
-    True
+    >>> positive = several("positive numbers", number(0.0, bounds="()"))
+    >>> positive.accepts([0.1, 1.0]), positive.accepts([0.1, "1.0"])
+    (True, False)
     """
 
     def accepts(value: object) -> bool:
         try:
-            values = np.array(value, dtype=np.float64)
+            given = np.array(value)
+            values = given.astype(np.float64)
         except (TypeError, ValueError):
+            return False
+        # Text would be read as numbers.
+        if given.dtype.kind not in "biufO":
             return False
         return values.ndim == 1 and len(values) > 0 and all(map(each.accepts, values.tolist()))
 

@@ -11,6 +11,7 @@ import scipy.special
 from sklearn.utils.class_weight import compute_class_weight
 
 from sksketch._typing import Array, OneRow, Rows, RowsLike
+from sksketch.models.runner import lazy
 
 
 class Scored(Protocol):
@@ -42,12 +43,13 @@ def has_probabilities(*losses: str) -> Callable[[WithLoss], bool]:
 # Methods of linear classifiers: they take them into their classes by name.
 
 
+@lazy
 def decision_function(self: Scored, X: Rows) -> Array:
     """Return the scores of rows: positive for the second of two labels, or one per label.
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
+    X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
         Rows.
 
     Returns
@@ -59,12 +61,13 @@ def decision_function(self: Scored, X: Rows) -> Array:
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
+@lazy
 def predict(self: Scored, X: Rows) -> Array:
     """Return the label of each row.
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
+    X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
         Rows.
 
     Returns
@@ -84,12 +87,13 @@ class Certain(Scored, Protocol):
     def _scores_of_one(self, x: OneRow) -> Array: ...
 
 
+@lazy
 def predict_proba(self: Certain, X: Rows) -> Array:
     """Return the probability of each label, for the logistic loss.
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
+    X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
         Rows.
 
     Returns
@@ -100,12 +104,13 @@ def predict_proba(self: Certain, X: Rows) -> Array:
     return probabilities(self._scores(X), softmax=self._is_softmax)
 
 
+@lazy
 def predict_log_proba(self: Certain, X: Rows) -> Array:
     """Return the logarithm of the probability of each label, for the logistic loss.
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
+    X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
         Rows.
 
     Returns

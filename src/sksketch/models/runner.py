@@ -6,13 +6,15 @@ sets the one for dask when it is imported, at the latest when such rows arrive.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 PACKAGES = ("dask", "dask_expr")
 
 Estimator = TypeVar("Estimator")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Runner(NamedTuple):
@@ -59,6 +61,19 @@ def fit_dask(
 def lazily(estimator: object, method: str, X: object) -> Any:
     """Return what a method would give for a dask collection, to be computed when needed."""
     return _runner().answer(estimator, method, X)
+
+
+def lazy(method: Method) -> Method:
+    """Let a method of a fitted estimator answer for dask's rows when the answer is needed."""
+
+    @functools.wraps(method)
+    def answer(self: Any, X: object) -> Any:
+        if is_dask(X):
+            self._require_fitted()
+            return lazily(self, method.__name__, X)
+        return method(self, X)
+
+    return cast(Method, answer)
 
 
 def restored(state: Any) -> Any:

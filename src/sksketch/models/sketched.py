@@ -19,7 +19,7 @@ from sksketch.arrays.rows import as_rows
 from sksketch.arrays.sparse import in_units
 from sksketch.exceptions import NotMergeableError
 from sksketch.models.base import Estimator, or_as_before
-from sksketch.models.checks import check_ageless, checked_rows
+from sksketch.models.checks import check_ageless, checked_rows, one_each
 from sksketch.models.forgetting import check_parts, plain_window
 from sksketch.models.intake import FirstRows, Intake, Units
 from sksketch.models.runner import fit_dask, is_dask
@@ -118,6 +118,7 @@ class SketchEstimator(Estimator):
             return fit_dask(self, X, y, sample_weight)
         with or_as_before(self), self._at(times):
             rows, targets = self._checked(X, y, reset=True)
+            sample_weight = one_each(sample_weight, rows.shape[0])
             self._check_enough(rows)
             if sample_weight is not None and not np.asarray(sample_weight).any():
                 raise ValueError("all sample weights are zero, expected some rows to count")
@@ -159,6 +160,7 @@ class SketchEstimator(Estimator):
             return self.merge(fit_dask(self._beside(), X, y, sample_weight))
         with or_as_before(self), self._at(times):
             rows, targets = self._checked(X, y, reset=first)
+            sample_weight = one_each(sample_weight, rows.shape[0])
             sketch = self._begun(rows.shape[1]) if first else self._sketch
             self._update(sketch, rows, targets, sample_weight)
         return self

@@ -10,7 +10,9 @@ from sklearn.utils import Tags
 
 from sksketch._keys import ONLINE_REGRESSION
 from sksketch._typing import Array, OneRow, Rows, RowsLike
+from sksketch.models.checks import as_precise
 from sksketch.models.constraints import number, one_of
+from sksketch.models.runner import lazy
 from sksketch.online.catalog import BY_LOSS
 from sksketch.online.checks import largest_of
 from sksketch.online.curvature.learner import CurvatureLearner
@@ -350,20 +352,21 @@ class OnlineNewtonRegressor(RegressorMixin, OnlineEstimator):
         gaps = scores - np.asarray(y, dtype=np.float64).reshape(scores.shape)
         return np.asarray((gaps**2).mean(axis=1))
 
+    @lazy
     def predict(self, X: RowsLike) -> Array:
         """Return the prediction of each row.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_targets)
-            Predictions, not clipped to C.
+            Predictions, not clipped to C, in the precision of the rows.
         """
-        return self._predictions(self._scores(X))
+        return as_precise(self._predictions(self._scores(X)), X)
 
     @property
     def coef_(self) -> Array:

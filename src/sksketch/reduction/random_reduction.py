@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.random_projection import johnson_lindenstrauss_min_dim
 from sklearn.utils import Tags
 
-from sksketch._typing import RowsLike, Seed
+from sksketch._typing import Array, RowsLike, Seed
 from sksketch.exceptions import NotMergeableError, StateFormatError
 from sksketch.models.base import Estimator, or_as_before
-from sksketch.models.checks import checked_rows, host_rows
+from sksketch.models.checks import checked_array, checked_rows, host_rows
+from sksketch.models.constraints import number, one_of, whole
 from sksketch.models.parameters import seed_of
 from sksketch.models.scikit_learn import preserving_precision
 from sksketch.reduction import reduction_base
 from sksketch.reduction.reduction_base import REDUCTION_CONSTRAINTS
 from sksketch.reduction.residual import Blocks
-from sksketch.reduction.subspace import ColumnSample, LinearMap, RandomMap
+from sksketch.reduction.subspace import ColumnSample, LinearMap, RandomMap, inverse_gram
 from sksketch.sketches import make_sketch
 from sksketch.sketches.projections.projection import Projection
 from sksketch.state.persistence import State
@@ -31,12 +34,15 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
 
     Parameters
     ----------
-    n_components : int, default=100
-        Number of coordinates.
+    n_components : int or "auto", default=100
+        Number of coordinates. "auto" takes as many as the Johnson-Lindenstrauss lemma asks for to
+        keep distances between the rows of `fit` up to ``eps``.
     operator : {"countsketch", "gaussian", "srht", "sample"}, default="countsketch"
         The projection: one sign for each column, normal numbers, a randomized Hadamard
         transform, or some of the columns themselves. The sketch of the same name makes the
         first three.
+    eps : float, default=0.1
+        With ``n_components="auto"``: by which part squared distances may change.
     random_state : int, RandomState or None, default=0
         Chooses the projection.
 
@@ -46,6 +52,8 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         Number of coordinates.
     components_ : array of shape (n_components_, n_features)
         The projection, computed when read.
+    inverse_components_ : array of shape (n_features, n_components_)
+        Its pseudo-inverse, computed when read.
     seed_ : int
         The seed that the projection is drawn from.
     n_features_in_ : int
@@ -80,13 +88,23 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
 
     kind = "random-reduction"
     _fitted = "seed_"
-    _constraints = REDUCTION_CONSTRAINTS
+    _constraints = REDUCTION_CONSTRAINTS | {
+        "n_components": (whole(1), one_of("auto")),
+        "eps": (number(0.0, 1.0, bounds="()"),),
+    }
+    _size: int
 
     def __init__(
-        self, n_components: int = 100, *, operator: str = "countsketch", random_state: Seed = 0
+        self,
+        n_components: int | str = 100,
+        *,
+        operator: str = "countsketch",
+        eps: float = 0.1,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.operator = operator
+        self.eps = eps
         self.random_state = random_state
 
     def fit(self, X: RowsLike, y: RowsLike | None = None) -> Self:
@@ -95,7 +113,7 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; only their number of columns counts.
+            Rows; only the number of columns counts, and with ``n_components="auto"`` theirs.
         y : ignored
             Present for scikit-learn's pipelines.
 
@@ -106,10 +124,23 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         """
         self._check_params()
         with or_as_before(self):
-            self._validated(X, reset=True)
-            self._begin(seed_of(self.random_state))
+            rows = self._validated(X, reset=True)
+            self._begin(seed_of(self.random_state), self._size_for(*rows.shape))
             self._map()
         return self
+
+    def _size_for(self, n_rows: int, n_features: int) -> int:
+        """Return the number of coordinates for that many rows."""
+        if self.n_components != "auto":
+            return int(self.n_components)
+        size = int(johnson_lindenstrauss_min_dim(n_rows, eps=self.eps))
+        if not 0 < size <= n_features:
+            beyond = f"larger than the original space with n_features={n_features}"
+            raise ValueError(
+                f"eps={self.eps:f} and n_samples={n_rows} lead to a target dimension of {size} "
+                f"which is {beyond if size else 'none at all'}; give n_components as a number"
+            )
+        return size
 
     def _fit_blocks(self, blocks: Blocks) -> Self:
         """Draw the projection for rows that come in blocks, each with its weights."""
@@ -133,12 +164,17 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
             This estimator.
         """
         if not hasattr(self, "seed_"):
+            if self.n_components == "auto":
+                raise ValueError(
+                    'n_components="auto" depends on the number of all rows, which a stream does '
+                    "not tell; call fit, or give a number"
+                )
             return self.fit(X)
         self._validated(X, reset=False)
         return self
 
-    def _begin(self, seed: int) -> None:
-        self.seed_ = seed
+    def _begin(self, seed: int, size: int) -> None:
+        self.seed_, self._size, self._answers = seed, size, {}
         self._drawn: LinearMap | None = None
 
     def _map(self) -> LinearMap:
@@ -149,7 +185,7 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         return self._drawn
 
     def _draw(self) -> LinearMap:
-        size, width = self.n_components, self.n_features_in_
+        size, width = self._size, self.n_features_in_
         if self.operator == "sample":
             return ColumnSample(size, width, self.seed_)
         operator = make_sketch(self.operator, size, seed=self.seed_)
@@ -171,16 +207,51 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         if not hasattr(self, "seed_"):
             names = getattr(other, "feature_names_in_", None)
             self._take_columns(other.n_features_in_, names)
-            self._begin(other.seed_)
-        if (self.seed_, self.n_features_in_) != (other.seed_, other.n_features_in_):
+            self._begin(other.seed_, other._size)
+        mine, theirs = ((p.seed_, p._size, p.n_features_in_) for p in (self, other))
+        if mine != theirs:
             raise NotMergeableError(
-                "cannot merge projections of other random_state or columns; draw both alike"
+                "cannot merge projections of other random_state, size or columns; draw both alike"
             )
 
     n_components_ = property(reduction_base.n_components_)
     components_ = property(reduction_base.components_)
     transform = reduction_base.transform
     inverse_model = reduction_base.inverse_model
+
+    def inverse_transform(self, X: RowsLike) -> Any:
+        """Return the shortest rows that have the given coordinates, or come closest to them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_components_)
+            Coordinates, as `transform` returns them.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+            Rows, in the precision of the coordinates.
+        """
+        coordinates = checked_array(host_rows(X), "X")
+        coordinates = coordinates.toarray() if sp.issparse(coordinates) else coordinates
+        linear = self._map()
+        if coordinates.shape[1] != linear.n_components:
+            raise ValueError(
+                f"got coordinates of shape {coordinates.shape}, expected "
+                f"(n, {linear.n_components}); pass what transform returned"
+            )
+        rows = linear.restore(coordinates.astype(np.float64), self._inverse_gram())
+        return rows.astype(coordinates.dtype, copy=False)
+
+    @property
+    def inverse_components_(self) -> Array:
+        """Pseudo-inverse of ``components_``, dense."""
+        linear = self._map()
+        return linear.restore(np.eye(linear.n_components), self._inverse_gram()).T
+
+    def _inverse_gram(self) -> Array:
+        inverse: Array = self._once("inverse_gram", lambda: inverse_gram(self._map()))
+        return inverse
 
     @property
     def _n_features_out(self) -> int:
@@ -195,13 +266,16 @@ class RandomReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         return super()._saved_params() | {"random_state": self.seed_}
 
     def _learned(self, state: State) -> State:
-        return state
+        found = {"n_components": self._size} if self.n_components == "auto" else {}
+        return state.with_more(found, {})
 
     def _recall(self, state: State) -> None:
         self._check_params()
-        if self.n_components > max(self.n_features_in_, MOST_COMPONENTS):
+        auto = self.n_components == "auto"
+        size = state.count("n_components") if auto else int(self.n_components)
+        if size > max(self.n_features_in_, MOST_COMPONENTS):
             raise StateFormatError(
-                f"the file asks for {self.n_components:,} components of "
+                f"the file asks for {size:,} components of "
                 f"{self.n_features_in_:,} columns, which nobody draws; save it again"
             )
-        self._begin(seed_of(self.random_state))
+        self._begin(seed_of(self.random_state), size)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.special
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -13,15 +12,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sksketch._keys import DUAL_CLASSIFICATION, DUAL_REGRESSION
 from sksketch._typing import Array, Rows, RowsLike, Seed
 from sksketch.models import labels
+from sksketch.models.checks import as_precise
 from sksketch.models.constraints import DICTIONARY, NOTHING, one_of
 from sksketch.models.labels import (
     has_probabilities,
     labels_of,
     labels_text,
-    one_against_rest,
     weights_by_class,
 )
 from sksketch.models.quality import LabelRating, RegressionRating
+from sksketch.models.runner import lazy
 from sksketch.reduction.reduced_estimator import ReducedEstimator
 from sksketch.reduction.reduced_problem import ReducedModel, ReducedProblem, coded
 from sksketch.state.guard import reads
@@ -201,15 +201,14 @@ class ReducedClassifier(ClassifierMixin, ReducedEstimator):
         return rating.result()
 
     def _probabilities(self, scores: Array) -> Array:
-        if scores.shape[1] > 1 and self.loss == "softmax":
-            return np.asarray(scipy.special.softmax(scores, axis=1))
-        return one_against_rest(scores)
+        return labels.probabilities(scores, softmax=self.loss == "softmax")
 
     decision_function = labels.decision_function
     predict = labels.predict
 
     @available_if(has_probabilities("logistic", "softmax"))
     @reads
+    @lazy
     def predict_proba(self, X: RowsLike) -> Array:
         """Return the probability of each label, for the logistic loss and softmax.
 
@@ -383,17 +382,18 @@ class ReducedRegressor(RegressorMixin, ReducedEstimator):
         super()._take_over(model, scale, problem)
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
 
+    @lazy
     def predict(self, X: RowsLike) -> Array:
         """Return the targets of rows.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns
         -------
         array of shape (n_samples,)
-            Targets as predicted.
+            Targets as predicted, in the precision of the rows.
         """
-        return self._scores(X)[:, 0]
+        return as_precise(self._scores(X)[:, 0], X)

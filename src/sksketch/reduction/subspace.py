@@ -44,6 +44,20 @@ class LinearMap(ABC):
     def lift(self, models: Array) -> Array:
         """Return U v for models v as columns, of shape (n_features, n_models)."""
 
+    def restore(self, coordinates: Array, inverse: Array) -> Array:
+        """Return the shortest rows that have the coordinates, or come closest, one row each.
+
+        Parameters
+        ----------
+        coordinates : array of shape (n_rows, n_components)
+        inverse : array of shape (n_components, n_components)
+            What `inverse_gram` returns.
+        """
+        rows = self.lift(inverse @ coordinates.T)
+        # The Gram matrix has squared the condition; a second step brings the digits back.
+        left = coordinates - self.project(np.ascontiguousarray(rows.T))
+        return np.asarray((rows + self.lift(inverse @ left.T)).T)
+
 
 class DenseBasis(LinearMap):
     """Orthonormal columns that are stored.
@@ -212,6 +226,24 @@ class ColumnSample(LinearMap):
         lifted = np.zeros((self.n_features, models.shape[1]))
         lifted[self._chosen] = self._scale * models
         return lifted
+
+
+def inverse_gram(linear: LinearMap) -> Array:
+    """Return the pseudo-inverse of U'U, a few of its columns at a time.
+
+    >>> inverse_gram(ColumnSample(2, 8, seed=0)).round(6).tolist()
+    [[0.25, 0.0], [0.0, 0.25]]
+    """
+    k = linear.n_components
+    step = max(1, DENSE_BYTES // (8 * linear.n_features))
+    parts = [
+        linear.project(np.ascontiguousarray(linear.lift(np.eye(k)[:, start : start + step]).T))
+        for start in range(0, k, step)
+    ]
+    G = np.concatenate(parts)
+    values, V = eigh_descending((G + G.T) / 2.0)
+    keep = values > 8 * k * float(np.finfo(np.float64).eps) * max(values[0], 0.0)
+    return np.asarray((V[:, keep] / values[keep]) @ V[:, keep].T)
 
 
 def basis_of(spanning: Any) -> LinearMap:

@@ -18,6 +18,7 @@ import scipy.linalg
 from sksketch._typing import Array
 from sksketch.arrays.rounding import gamma
 from sksketch.low_rank import LowRankPlusRidge
+from sksketch.ridge.nonnegative import solve_nonnegative
 from sksketch.ridge.solution import RidgeSolution, solve_summary, squared_error_interval
 from sksketch.sketches.column_errors import ExactGram
 from sksketch.sketches.directions.gram_answer import answer_in_units, gram_in_units
@@ -177,6 +178,8 @@ class RidgeReader:
     units : array of shape (n_features,), default=None
         Columns are divided by them when the sketch, which keeps A'A itself, is read. All answers
         are about rows in these units, the coefficients as well.
+    positive : bool, default=False
+        Whether coefficients must not be negative.
 
     Examples
     --------
@@ -187,8 +190,10 @@ class RidgeReader:
     array([1., 1.])
     """
 
-    def __init__(self, sketch: Regression, units: Array | None = None) -> None:
-        self.sketch, self._units = sketch, units
+    def __init__(
+        self, sketch: Regression, units: Array | None = None, *, positive: bool = False
+    ) -> None:
+        self.sketch, self._units, self._positive = sketch, units, positive
 
     @functools.cached_property
     def summary(self) -> LowRankPlusRidge:
@@ -216,6 +221,9 @@ class RidgeReader:
 
     def solve(self, ridge: float) -> RidgeSolution:
         """Return the coefficients at a ridge."""
+        if self._positive:
+            moments = self.moments
+            return solve_nonnegative(self.summary, moments.cross, ridge, moments.cross_error)
         found = None if self._exact is None else self._exact.solve(ridge)
         if found is not None and math.isfinite(found.relative_bound):
             return found

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.device_sparse import on_host
 from sksketch.arrays.namespace import DEVICE_ENTRIES, cast, like, on_device, to_numpy
+from sksketch.models.checks import one_each
 from sksketch.ridge.exact import RidgeReader
-from sksketch.ridge.solution import rounding_level
+from sksketch.ridge.solution import RidgeSolution, rounding_level
 
 BLOCK_BYTES = 8 << 20
 
@@ -19,7 +22,7 @@ def conjugate_gradients(
     rows: Rows,
     weights: RowsLike | None,
     start: Array,
-    ridge: float,
+    ridge: Array | float,
     n_steps: int,
 ) -> Array:
     """Return coefficients after some steps of conjugate gradients on the exact problem.
@@ -39,8 +42,8 @@ def conjugate_gradients(
         Weights of the rows.
     start : array of shape (n_features, n_targets)
         The sketch's answer.
-    ridge : float
-        Penalty.
+    ridge : float or array of shape (n_targets,)
+        Penalty, or one for each target.
     n_steps : int
         Steps.
 
@@ -51,8 +54,9 @@ def conjugate_gradients(
     rows = on_host(rows)
     moments, summary = reader.moments, reader.summary
     mean = moments.mean if reader.sketch.centered else None
-    counted = None if weights is None else np.asarray(weights, dtype=np.float64)
-    preconditioner = summary.with_ridge(summary.ridge + ridge)
+    each = one_each(weights, rows.shape[0])
+    counted = None if each is None else np.asarray(each, dtype=np.float64)
+    preconditioner = summary.with_ridge(summary.ridge + float(np.min(ridge)))
     floor = rounding_level(summary)
 
     def apply(V: Array) -> Array:
@@ -76,6 +80,30 @@ def conjugate_gradients(
         ratio = np.where(before > 0, after / np.where(before > 0, before, 1.0), 0.0)
         direction, before = z + ratio * direction, after
     return np.asarray(x)
+
+
+def with_refined(solution: RidgeSolution, refined: Array) -> RidgeSolution:
+    """Return refined coefficients with the bounds of those where the steps began.
+
+    >>> start = RidgeSolution(np.ones((2, 1)), 0.1, np.full(1, 0.1), np.full(1, 0.1))
+    >>> with_refined(start, np.full((2, 1), 1.1)).absolute_bounds.round(3)
+    array([0.241])
+    """
+    # Steps of conjugate gradients round as well. Whatever they did, it was no longer than this.
+    moved = np.linalg.norm(refined - solution.coefficients, axis=0)
+    absolute = solution.absolute_bounds + moved * (1.0 + 1e-9)
+    shortest = np.linalg.norm(refined, axis=0) - absolute
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(shortest > 0, absolute / shortest, np.inf)
+    relative = np.where(absolute == 0, 0.0, relative)
+    return replace(
+        solution,
+        coefficients=refined,
+        relative_bound=float(relative.max()) * (1.0 + 1e-9),
+        absolute_bounds=absolute,
+        scales=1.0,
+        scaled_bounds=None,
+    )
 
 
 def _covariance_product(rows: Rows, weights: Array | None, mean: Array | None, V: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,8 +13,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.device_sparse import is_sparse_on_device
-from sksketch.arrays.namespace import like, on_device, precision, to_numpy
-from sksketch.arrays.rounding import gamma
+from sksketch.arrays.namespace import cast, like, on_device, precision, to_numpy
+from sksketch.arrays.rounding import gamma, unit_roundoff
 from sksketch.arrays.rows import times
 from sksketch.models import standardized
 from sksketch.models.checks import are_plain, checked_rows, host_rows, validated
@@ -26,14 +27,14 @@ from sksketch.models.constraints import (
     check_value,
     number,
     one_of,
-    several,
     whole,
 )
 from sksketch.models.forgetting import exact_bytes, windowed
-from sksketch.models.runner import is_dask, lazily
+from sksketch.models.runner import lazy
 from sksketch.models.sketched import SketchEstimator
 from sksketch.models.standardized import keeps_gram
 from sksketch.ridge.exact import RidgeReader
+from sksketch.ridge.penalties import PENALTIES, solved_each
 from sksketch.ridge.solution import ProjectedRidge, RidgeSolution, row_lengths
 from sksketch.ridge.training_quality import TrainingQuality, training_quality
 from sksketch.sketches import ExactCovariance, Regression, Sketch, SlidingWindow, make_sketch
@@ -42,9 +43,8 @@ from sksketch.sketches.planning import exact_or_sketch
 
 # Beyond this relative bound coefficients may be anything.
 VACUOUS = 1.0
-
-
-PENALTIES = several("numbers from 0 on", number(0.0))
+# What is lost of a number that is small beside all others in single precision.
+SMALLEST_SINGLE = 2.0**-149
 
 
 class RidgePath(NamedTuple):
@@ -91,8 +91,8 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     end_pass = standardized.end_pass
 
     @abstractmethod
-    def _penalty(self) -> float:
-        """Return the penalty of `coef_`."""
+    def _penalty(self) -> Array | float:
+        """Return the penalty of `coef_`, or one for each target."""
 
     def _sketch_for(self, n_features: int) -> Sketch:
         ages: dict[str, Any] = {} if self.half_life is None else {"half_life": self.half_life}
@@ -128,8 +128,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     def _checked(self, X: RowsLike, y: RowsLike | None, reset: bool) -> tuple[Any, Any]:
         if on_device(X) or is_sparse_on_device(X):
             rows = checked_rows(self, X, reset=reset, all_finite=False)
-            targets = _targets_of(y, rows.shape[0])
-            return rows, targets.ravel() if targets.shape[1:] == (1,) else targets
+            return rows, _targets_of(y, rows.shape[0])
         if not reset and are_plain(self, X, y) and np.asarray(y).dtype == np.float64:
             return host_rows(X), y
         rows, targets = validated(
@@ -149,8 +148,14 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     # Answers
 
     def _solution(self) -> RidgeSolution:
-        solution: RidgeSolution = self._once("solution", lambda: self._solve(self._penalty())[0])
+        solution: RidgeSolution = self._once(
+            "solution", lambda: self._solve_each(self._penalty())[0]
+        )
         return solution
+
+    def _solve_each(self, alpha: Array | float) -> tuple[RidgeSolution, Array]:
+        """Return what `_solve` does, for each target at its own penalty if there are several."""
+        return solved_each(alpha, self._solve)
 
     def _solve(self, alpha: float) -> tuple[RidgeSolution, Array]:
         """Return the solution at a penalty, in units of the columns, and its intercepts."""
@@ -168,7 +173,9 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         unit = self._unit()
         # Rows that were divided before they were sketched are in their units already.
         units = unit if unit is not None and keeps_gram(self._sketch) else None
-        reader: RidgeReader = self._once("reader", lambda: RidgeReader(self.sketch_, units))
+        positive = bool(self.get_params(deep=False).get("positive"))
+        made = partial(RidgeReader, self.sketch_, units, positive=positive)
+        reader: RidgeReader = self._once("reader", made)
         return reader
 
     def _in_columns(self, coefficients: Array) -> Array:
@@ -189,11 +196,12 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     def _found(self) -> tuple[Array, Array]:
         """Return coefficients for the user's columns, and intercepts, at the penalty."""
         alpha = self._penalty()
-        solution, intercepts = self._once("found", lambda: self._solve(alpha))
+        solution, intercepts = self._once("found", lambda: self._solve_each(alpha))
         if VACUOUS < solution.relative_bound < np.inf:
             warnings.warn(
                 f"the coefficients are certain only to {solution.relative_bound:.3g} times their "
-                f"own length at alpha={alpha:g}, too little to be useful; {self._advice()}",
+                f"own length at alpha={np.round(alpha, 12)}, too little to be useful; "
+                f"{self._advice()}",
                 stacklevel=4,
             )
         return self._in_columns(solution.coefficients), intercepts
@@ -227,7 +235,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
     def _read_intercept(self) -> Any:
         intercepts = self._found()[1]
         shape = self.sketch_.target_shape
-        return intercepts if shape else float(intercepts[0])
+        return intercepts if shape else np.float64(intercepts[0])
 
     @property
     def coef_error_bound_(self) -> float:
@@ -313,8 +321,9 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
             np.array([solution.relative_bound for solution, _ in found]),
         )
 
+    @lazy
     def predict(self, X: RowsLike) -> Any:
-        """Return the model's targets of rows.
+        """Return the model's targets of rows, in their precision.
 
         Parameters
         ----------
@@ -326,11 +335,10 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         array of shape (n_samples,) or (n_samples, n_targets)
             For dask's rows one of dask, which is computed when it is needed.
         """
-        if is_dask(X):
-            return lazily(self, "predict", X)
         rows = self._rows(X)
         predicted = times(rows, self.coef_.T)
-        return predicted + like(self.intercept_, predicted, precision(predicted))
+        predicted = predicted + like(self.intercept_, predicted, precision(predicted))
+        return cast(predicted, precision(rows))
 
     def prediction_error_bound(self, X: RowsLike) -> Array:
         """Bound how far each prediction can be from that of the exact solution.
@@ -370,8 +378,12 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, SketchEstimator):
         certified = solution.absolute_bounds if certified is None else certified
         with np.errstate(invalid="ignore"):
             bounds = np.outer(away + mean_error, certified)
-        bounds = np.where(np.isinf(certified), np.inf, bounds) + rounding
-        return np.asarray(self._shaped(bounds + g * np.outer(sizes, lengths)).T)
+        bounds = np.where(np.isinf(certified), np.inf, bounds)
+        if precision(rows) == np.float32:
+            # On the host all is added up in double precision, and then rounded once.
+            last = np.abs(np.asarray(rows @ coefficients) + intercepts)
+            rounding = rounding + (unit_roundoff(np.float32) * last + SMALLEST_SINGLE)
+        return np.asarray(self._shaped(bounds + rounding + g * np.outer(sizes, lengths)).T)
 
 
 def _targets_of(y: RowsLike | None, n_rows: int) -> Array:
@@ -381,4 +393,4 @@ def _targets_of(y: RowsLike | None, n_rows: int) -> Array:
     targets = to_numpy(y)
     if targets.ndim not in (1, 2) or len(targets) != n_rows:
         raise ValueError(f"got targets of shape {targets.shape} for {n_rows} rows; give one each")
-    return targets
+    return targets.ravel() if targets.shape[1:] == (1,) else targets

@@ -11,6 +11,7 @@ No row is needed, so every r can be asked of one pass (Shi and Phillips (2021), 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,6 +66,23 @@ class RidgeSolution:
         return replace(
             self, relative_bound=relative, absolute_bounds=absolute, scaled_bounds=bounds
         )
+
+
+def each_at_its_own(solutions: Sequence[RidgeSolution]) -> RidgeSolution:
+    """Return the solution that has target ``j`` of solution ``j``, at its ridge.
+
+    >>> at = [RidgeSolution(np.full((1, 2), r), r, *np.full((2, 2), r)) for r in (1.0, 2.0)]
+    >>> each_at_its_own(at).coefficients, each_at_its_own(at).relative_bound
+    (array([[1., 2.]]), 2.0)
+    """
+    coefficients, absolute, image = (
+        np.stack([getattr(one, name)[..., j] for j, one in enumerate(solutions)], axis=-1)
+        for name in ("coefficients", "absolute_bounds", "image_bounds")
+    )
+    # Units may depend on the ridge, so bounds are in those of the coefficients.
+    return RidgeSolution(
+        coefficients, max(one.relative_bound for one in solutions), absolute, image
+    )
 
 
 # The root of the smallest number: squares of less than this are zero.
@@ -123,7 +141,7 @@ def solve_summary(
     shifted = summary.with_ridge(summary.ridge + ridge)
     coefficients = shifted.solve(cross, floor=rounding_level(summary))
     lengths = np.linalg.norm(coefficients, axis=0)
-    D, floor, least = summary.error_bound, *_floors(summary, ridge)
+    D, floor, least = summary.error_bound, *floors(summary, ridge)
     if not math.isfinite(D) or least <= 0.0:
         nothing = np.full(len(lengths), math.inf)
         return RidgeSolution(coefficients, math.inf, nothing, nothing)
@@ -144,7 +162,7 @@ def solve_summary(
     return RidgeSolution(coefficients, float(relative.max()), absolute, image)
 
 
-def _floors(summary: LowRankPlusRidge, ridge: float) -> tuple[float, float]:
+def floors(summary: LowRankPlusRidge, ridge: float) -> tuple[float, float]:
     """Return lower bounds of the eigenvalues of A'A + ridge and of K + ridge."""
     least = summary.ridge
     if summary.rank == summary.n_features:
@@ -215,19 +233,19 @@ class ProjectedRidge:
         intercepts = self._u @ (b - C @ coefficients) / (self._u @ self._u)
         return coefficients, intercepts
 
-    def score(self, ridge: float, weight: float) -> float:
-        """Return the generalized cross-validation score of S A and S b, for rows of that weight.
+    def score(self, ridge: float, weight: float) -> Array:
+        """Return the generalized cross-validation scores of S A and S b, for rows of that weight.
 
         The sketch is a smaller problem of its own, with the rows that it has itself.
         """
         coefficients, _ = self.solve(ridge)
-        errors = float(((self._C @ coefficients - self._b) ** 2).sum()) / self._b.shape[1]
+        errors = ((self._C @ coefficients - self._b) ** 2).sum(axis=0)
         n_rows, n_extra = len(self._C), self._u is not None
         left = n_rows - n_extra - len(self._values)
         kept = left + (float((ridge / (self._values + ridge)).sum()) if ridge > 0.0 else 0.0)
         if kept <= 0.0 or weight == 0.0:
-            return math.inf
-        return float(errors / weight * (n_rows / kept) ** 2)
+            return np.full(len(errors), math.inf)
+        return np.asarray(errors / weight * (n_rows / kept) ** 2)
 
 
 def row_lengths(rows: Any, point: Array, scales: Array | float = 1.0) -> tuple[Array, Array]:

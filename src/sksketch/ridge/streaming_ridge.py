@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Self
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
 from sksketch._typing import Array, Rows, RowsLike
 from sksketch.arrays.rows import as_rows
 from sksketch.arrays.sparse import in_units
-from sksketch.models.constraints import check_value, number, one_of, whole
+from sksketch.models.constraints import FLAG, check_value, number, one_of, whole
 from sksketch.models.forgetting import CONSTRAINTS, check_forgetting
 from sksketch.models.inference import Inference
 from sksketch.ridge.inference.asking import empty_pass, exact_solution, infer
 from sksketch.ridge.inference.estimates import Asked
 from sksketch.ridge.inference.robust import ROBUST, RobustPass
 from sksketch.ridge.inference.second_pass import SeenRows, run_over
-from sksketch.ridge.refinement import conjugate_gradients
+from sksketch.ridge.penalties import PENALTIES, check_number, one_or_each, the_one
+from sksketch.ridge.refinement import conjugate_gradients, with_refined
 from sksketch.ridge.ridge_estimator import RidgeEstimator
 from sksketch.ridge.solution import RidgeSolution
 from sksketch.sketches import Sketch
@@ -36,8 +37,8 @@ class StreamingRidge(RidgeEstimator):
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        Penalty. It is not part of what is learned: `path` answers for any other.
+    alpha : float or array of shape (n_targets,), default=1.0
+        Penalty, or one for each target. It is no part of what is learned: see `path`.
     sketch : str or Sketch, default="auto"
         "auto" keeps the exact covariance while it takes no more than 64 MiB and robust FD
         beyond that. The methods of the paper are "fd", "rfd", "isvd", "2lfd", "sign",
@@ -61,6 +62,9 @@ class StreamingRidge(RidgeEstimator):
         "7d", for which `partial_fit` takes their ``times``. See `SlidingWindow`.
     half_life : float, default=None
         Forget by and by: a row counts half after that number of others.
+    positive : bool, default=False
+        Whether coefficients must not be negative, for up to 4,096 columns and sketches that
+        certify an error.
 
     Attributes
     ----------
@@ -129,7 +133,7 @@ class StreamingRidge(RidgeEstimator):
     >>> y = X @ [1.0, 2.0, 3.0] + 5.0
     >>> model = StreamingRidge(alpha=1e-6).partial_fit(X[:200], y[:200])
     >>> model = model.partial_fit(X[200:], y[200:])
-    >>> model.coef_.round(3), round(model.intercept_, 3)
+    >>> model.coef_.round(3), round(float(model.intercept_), 3)
     (array([1., 2., 3.]), 5.0)
     >>> model.path([1.0, 1000.0]).coef.round(1)
     array([[1. , 2. , 3. ],
@@ -138,8 +142,9 @@ class StreamingRidge(RidgeEstimator):
 
     kind = "streaming-ridge"
     _constraints = RidgeEstimator._shared_constraints | {
-        "alpha": (number(0.0),),
+        "alpha": (number(0.0), PENALTIES),
         "refine": (whole(0),),
+        "positive": (FLAG,),
         **CONSTRAINTS,
     }
     _refined: Array | None = None
@@ -147,7 +152,7 @@ class StreamingRidge(RidgeEstimator):
 
     def __init__(
         self,
-        alpha: float = 1.0,
+        alpha: float | Array = 1.0,
         *,
         sketch: str | Sketch = "auto",
         sketch_size: int = 64,
@@ -157,6 +162,7 @@ class StreamingRidge(RidgeEstimator):
         standardize: bool = False,
         window: object = None,
         half_life: float | None = None,
+        positive: bool = False,
     ) -> None:
         self.alpha = alpha
         self.sketch = sketch
@@ -167,18 +173,27 @@ class StreamingRidge(RidgeEstimator):
         self.standardize = standardize
         self.window = window
         self.half_life = half_life
+        self.positive = positive
 
     def _check_together(self) -> None:
         check_forgetting(self.window, self.half_life, self.sketch)
         if self.refine and (self.window is not None or self.half_life is not None):
             raise ValueError("refine looks at all rows alike; set refine=0 to forget some of them")
+        if self.refine and self.positive:
+            raise ValueError("refine knows no constraint; set refine=0, or positive=False")
 
-    def _penalty(self) -> float:
-        return float(self.alpha)
+    def _penalty(self) -> Array | float:
+        return one_or_each(self.alpha)
+
+    def _checked(self, X: RowsLike, y: RowsLike | None, reset: bool) -> tuple[Any, Any]:
+        rows, targets = super()._checked(X, y, reset)
+        check_number(self._penalty(), targets)
+        return rows, targets
 
     def _keeps_products(self, n_features: int) -> bool:
         # They cost several times as much as A'A itself, which is enough with a penalty.
-        return self.alpha == 0.0 and n_features <= MOST_COLUMNS
+        plain = not (self.positive or np.any(self._penalty()))
+        return plain and n_features <= MOST_COLUMNS
 
     # Inference
 
@@ -268,23 +283,17 @@ class StreamingRidge(RidgeEstimator):
             raise ValueError(
                 f"got {len(names)} names for {self.n_features_in_} columns; name each of them"
             )
-        single = self.sketch_.target_shape == ()
+        single = not self.sketch_.target_shape
         asked = Asked(covariance, float(confidence), weights, names, single)
 
         def second() -> RobustPass:
             if second_pass is not None:
                 return second_pass
             empty = self.robust_pass(covariance, weights=weights)
-            return run_over(
-                empty,
-                self._seen,
-                (X, y, sample_weight),
-                groups,
-                source,
-                lambda rows, targets: self._checked(rows, targets, reset=False),
-            )
+            given, checked = (X, y, sample_weight), partial(self._checked, reset=False)
+            return run_over(empty, self._seen, given, groups, source, checked)
 
-        return infer(self, float(self.alpha), asked, second)
+        return infer(self, the_one(self._penalty(), self.positive), asked, second)
 
     def robust_pass(self, covariance: str = "HC3", *, weights: str = "frequency") -> RobustPass:
         """Return what learns from all rows a second time, for robust standard errors.
@@ -304,11 +313,17 @@ class StreamingRidge(RidgeEstimator):
         """
         check_value("covariance", covariance, one_of(*ROBUST))
         check_value("weights", weights, one_of("frequency", "analytic"))
-        return empty_pass(self, float(self.alpha), covariance, weights)
+        return empty_pass(self, the_one(self._penalty(), self.positive), covariance, weights)
 
     def _solve(self, alpha: float) -> tuple[RidgeSolution, Array]:
-        found = exact_solution(self, alpha)
-        return super()._solve(alpha) if found is None else found
+        if not self.positive:
+            return exact_solution(self, alpha) or super()._solve(alpha)
+        if self.sketch_.linear:
+            raise ValueError(
+                f"positive=True needs a sketch that certifies an error, got {self.sketch!r}; "
+                "fit with sketch='exact', or 'rfd' and a penalty"
+            )
+        return super()._solve(alpha)
 
     def _template(self) -> Self:
         if self.refine:
@@ -344,14 +359,14 @@ class StreamingRidge(RidgeEstimator):
             This estimator.
         """
         super().fit(X, y, sample_weight, times)
-        self._seen = SeenRows(X, y, sample_weight, keeps_small=self.alpha == 0.0)
+        self._seen = SeenRows(X, y, sample_weight, keeps_small=not np.any(self._penalty()))
         if self.refine:
             rows, _ = self._checked(X, y, reset=False)
             if (unit := self._unit()) is not None:
                 rows = in_units(as_rows(rows), unit)
             start = self._solution().coefficients
             self._refined = conjugate_gradients(
-                self._reader(), rows, sample_weight, start, self.alpha, self.refine
+                self._reader(), rows, sample_weight, start, self._penalty(), self.refine
             )
         return self
 
@@ -363,23 +378,7 @@ class StreamingRidge(RidgeEstimator):
 
     def _solution(self) -> RidgeSolution:
         solution = super()._solution()
-        if self._refined is None:
-            return solution
-        # Steps of conjugate gradients round as well. Whatever they did, it was no longer than this.
-        moved = np.linalg.norm(self._refined - solution.coefficients, axis=0)
-        absolute = solution.absolute_bounds + moved * (1.0 + 1e-9)
-        shortest = np.linalg.norm(self._refined, axis=0) - absolute
-        with np.errstate(divide="ignore", invalid="ignore"):
-            relative = np.where(shortest > 0, absolute / shortest, np.inf)
-        relative = np.where(absolute == 0, 0.0, relative)
-        return replace(
-            solution,
-            coefficients=self._refined,
-            relative_bound=float(relative.max()) * (1.0 + 1e-9),
-            absolute_bounds=absolute,
-            scales=1.0,
-            scaled_bounds=None,
-        )
+        return solution if self._refined is None else with_refined(solution, self._refined)
 
     def _found(self) -> tuple[Array, Array]:
         if self._refined is not None:

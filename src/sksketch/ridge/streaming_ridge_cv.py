@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sksketch._typing import Array, Rows, RowsLike
+from sksketch.arrays.rows import as_weights
 from sksketch.exceptions import NotMergeableError
-from sksketch.models.constraints import one_of, such, whole
+from sksketch.models.constraints import FLAG, number, one_of, such, whole
 from sksketch.ridge.holdout import Reservoir
-from sksketch.ridge.ridge_estimator import PENALTIES, RidgeEstimator
+from sksketch.ridge.penalties import PENALTIES
+from sksketch.ridge.ridge_estimator import RidgeEstimator
 from sksketch.ridge.solution import residual_dimension_interval
 from sksketch.sketches import Regression, Sketch
 from sksketch.state.persistence import State
@@ -25,7 +27,7 @@ class StreamingRidgeCV(RidgeEstimator):
 
     Parameters
     ----------
-    alphas : array-like of shape (n_alphas,), default=(0.1, 1.0, 10.0)
+    alphas : float or array-like of shape (n_alphas,), default=(0.1, 1.0, 10.0)
         Penalties to choose from.
     sketch : str or Sketch, default="auto"
         "auto" keeps the exact covariance while it takes no more than 64 MiB and robust FD
@@ -50,16 +52,21 @@ class StreamingRidgeCV(RidgeEstimator):
     standardize : bool, default=False
         Whether penalties are on the coefficients of columns divided by their standard deviations,
         as for `StreamingRidge`.
+    alpha_per_target : bool, default=False
+        Whether a penalty is chosen for each target by itself.
 
     Attributes
     ----------
-    alpha_ : float
+    alpha_ : float or array of shape (n_targets,)
         The penalty with the least score; the largest of several such, also where no score is
         finite, because a larger penalty is the safer one.
-    scores_ : array of shape (n_alphas,)
-        Generalized cross-validation score, or mean squared error on the rows kept apart. With
-        "gcv" it is the largest that the coefficients found by the sketch can have.
-    score_intervals_ : array of shape (n_alphas, 2)
+    scores_ : array of shape (n_alphas,) or (n_alphas, n_targets)
+        Generalized cross-validation score, or mean squared error on the rows kept apart; the mean
+        over targets, or with ``alpha_per_target`` that of each. With "gcv" it is the largest that
+        the coefficients found by the sketch can have.
+    best_score_ : float or array of shape (n_targets,)
+        Minus the least of them, as scikit-learn counts scores.
+    score_intervals_ : array of shape (n_alphas, 2) or (n_alphas, n_targets, 2)
         Certified interval, with "gcv", of the score of the exact solution at each penalty, whatever
         the sketch lost and rounding did; from 0 to inf for sketches without a bound.
     coef_ : array of shape (n_features,) or (n_targets, n_features)
@@ -101,7 +108,7 @@ class StreamingRidgeCV(RidgeEstimator):
 
     Notes
     -----
-    The coefficients are those of [1]_ and the score is that of [2]_, summed over the targets.
+    The coefficients are those of [1]_ and the score is that of [2]_.
 
     References
     ----------
@@ -122,10 +129,11 @@ class StreamingRidgeCV(RidgeEstimator):
 
     kind = "streaming-ridge-cv"
     _constraints = RidgeEstimator._shared_constraints | {
-        "alphas": (PENALTIES,),
+        "alphas": (PENALTIES, number(0.0)),
         "selection": (one_of("gcv", "holdout"),),
         "holdout_rows": (whole(1),),
         "random_state": (such("an integer", Integral),),
+        "alpha_per_target": (FLAG,),
     }
     _reservoir: Reservoir | None = None
 
@@ -141,6 +149,7 @@ class StreamingRidgeCV(RidgeEstimator):
         holdout_rows: int = 1000,
         random_state: int = 0,
         standardize: bool = False,
+        alpha_per_target: bool = False,
     ) -> None:
         self.alphas = alphas
         self.sketch = sketch
@@ -151,6 +160,7 @@ class StreamingRidgeCV(RidgeEstimator):
         self.holdout_rows = holdout_rows
         self.random_state = random_state
         self.standardize = standardize
+        self.alpha_per_target = alpha_per_target
 
     def _update(
         self, sketch: Sketch, rows: Rows, targets: Array | None, sample_weight: RowsLike | None
@@ -164,7 +174,8 @@ class StreamingRidgeCV(RidgeEstimator):
         if first or self._reservoir is None:
             self._reservoir = Reservoir(self.holdout_rows, int(self.random_state))
         sketch.check(rows, sample_weight, targets)
-        weights = np.ones(rows.shape[0]) if sample_weight is None else np.asarray(sample_weight)
+        weights = as_weights(sample_weight, rows.shape[0])
+        weights = np.ones(rows.shape[0]) if weights is None else weights
         wide = targets.reshape(len(targets), -1).astype(np.float64)
         learned, y, w = self._reservoir.exchange(rows, wide, weights)
         if learned.shape[0]:
@@ -172,17 +183,28 @@ class StreamingRidgeCV(RidgeEstimator):
         else:
             self.sketch_, self._answers = sketch, {}
 
-    def _penalty(self) -> float:
-        return self.alpha_
+    def _penalty(self) -> Array | float:
+        penalty: Array | float = self.alpha_
+        return penalty
 
     @property
-    def alpha_(self) -> float:
+    def alpha_(self) -> Any:
         """The penalty with the least score, the largest of several such."""
-        return float(self._once("alpha_", self._best))
+        return self._once("alpha_", self._best)
 
-    def _best(self) -> float:
-        alphas, scores = np.asarray(self.alphas, dtype=np.float64), self.scores_
-        return float(alphas[scores == scores.min()].max())
+    def _best(self) -> Any:
+        alphas, scores = self._alphas(), self.scores_
+        found = [alphas[each == each.min()].max() for each in scores.T.reshape(-1, len(alphas))]
+        return float(found[0]) if scores.ndim == 1 else np.array(found)
+
+    def _alphas(self) -> Array:
+        return np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
+
+    @property
+    def best_score_(self) -> Any:
+        """Minus the score of ``alpha_``: the greater, the better, as scikit-learn has it."""
+        least = -self.scores_.min(axis=0)
+        return least if least.ndim else float(least)
 
     @property
     def scores_(self) -> Array:
@@ -196,38 +218,40 @@ class StreamingRidgeCV(RidgeEstimator):
 
     def _score(self) -> tuple[Array, Array]:
         scores = self._generalized if self.selection == "gcv" else self._held_out
-        found = [scores(float(alpha)) for alpha in np.asarray(self.alphas, dtype=np.float64)]
-        return np.array([score for score, _ in found]), np.array([span for _, span in found])
+        found = np.array([scores(float(alpha)) for alpha in self._alphas()])
+        if not (self.alpha_per_target and self.sketch_.target_shape):
+            found = found.mean(axis=2)
+        return found[:, 0], np.moveaxis(found[:, 1:], 1, -1)
 
-    def _generalized(self, alpha: float) -> tuple[float, tuple[float, float]]:
-        """Return the score and its interval: n |A x - b|^2 / (n - free columns)^2 by targets."""
+    def _generalized(self, alpha: float) -> tuple[Array, Array, Array]:
+        """Return for each target n |A x - b|^2 / (n - free columns)^2, and its interval."""
         solution = self._solve(alpha)[0]
         reader = self._reader()
         moments = reader.moments
         if self.sketch_.linear:
             projected = self._once("projected", lambda: self._projected(self.sketch_))
-            return projected.score(alpha, moments.weight), (0.0, np.inf)
+            score = projected.score(alpha, moments.weight)
+            return score, np.zeros_like(score), np.full_like(score, np.inf)
         ends = reader.squared_error_interval(solution.coefficients)
         # From the coefficients that are returned to the exact ones.
         low = np.maximum(np.sqrt(ends[0]) - solution.image_bounds, 0.0) ** 2
         high = (np.sqrt(ends[1]) + solution.image_bounds) ** 2
         extra = int(self.fit_intercept)
         least, most = residual_dimension_interval(reader.summary, moments, alpha, extra)
-        per_target = moments.weight / len(low)
-        worst = per_target / least**2 if least > 0.0 else np.inf
-        best = per_target / most**2 if most > 0.0 else np.inf
+        worst = moments.weight / least**2 if least > 0.0 else np.inf
+        best = moments.weight / most**2 if most > 0.0 else np.inf
         score, upper = _product(ends[1], worst), _product(high, worst)
-        return score, (min(_product(low, best), score), max(upper, score))
+        return score, np.minimum(_product(low, best), score), np.maximum(upper, score)
 
-    def _held_out(self, alpha: float) -> tuple[float, tuple[float, float]]:
+    def _held_out(self, alpha: float) -> tuple[Array, Array, Array]:
         held = self._reservoir
         if held is None or not len(held.weights):
             raise ValueError("no row has been kept apart yet; learn from more of them")
         solution, intercepts = self._solve(alpha)
         coefficients = self._in_columns(solution.coefficients)
         errors = (np.asarray(held.X @ coefficients) + intercepts - held.y) ** 2
-        score = float(held.weights @ errors.mean(axis=1) / held.weights.sum())
-        return score, (score, score)
+        score = np.asarray(held.weights @ errors / held.weights.sum())
+        return score, score, score
 
     def _absorb(self, other: Self) -> None:
         self._require_no_holdout()
@@ -256,6 +280,6 @@ class StreamingRidgeCV(RidgeEstimator):
             self._reservoir.restore(state.arrays, n_seen, self.n_features_in_)
 
 
-def _product(errors: Array, factor: float) -> float:
-    """Return the sum times the factor, infinite where that is."""
-    return float(errors.sum()) * factor if np.isfinite(factor) else float(factor)
+def _product(errors: Array, factor: float) -> Array:
+    """Return errors times the factor, infinite where that is."""
+    return errors * factor if np.isfinite(factor) else np.full(len(errors), np.inf)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.base import OutlierMixin
 
 from sksketch._typing import Array, OneRow, Rows, RowsLike
@@ -15,7 +14,7 @@ from sksketch.models.base import or_as_before
 from sksketch.models.checks import host_rows, learn_one, one_row
 from sksketch.models.constraints import FLAG, NOTHING, Constraints, number, whole
 from sksketch.models.intake import FirstRows
-from sksketch.models.runner import is_dask
+from sksketch.models.runner import is_dask, lazy
 from sksketch.models.sketched import SketchEstimator
 from sksketch.sketches import Centered, Sketch, SlidingWindow
 from sksketch.sketches.windows.incoming import checked_times
@@ -88,6 +87,7 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((1000, 4))
     >>> X[7] = [0.0, 0.0, 9.0, 0.0]
@@ -279,12 +279,13 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
         """Rows that were outliers when they came."""
         return int(self._once("n_flagged_", lambda: self._progress.flagged))
 
+    @lazy
     def score_samples(self, X: RowsLike) -> Array:
         """Return minus the squared distance of each row from what is usual.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns
@@ -292,15 +293,15 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
         array of shape (n_samples,)
             The lower, the more of an outlier.
         """
-        rows = self._rows(host_rows(X))
-        return -self._now().squared(rows)
+        return -self._now().squared(self._rows(host_rows(X)))
 
+    @lazy
     def contributions(self, X: RowsLike) -> Array:
         """Return what each column adds to the score of each row.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns
@@ -308,15 +309,14 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
         array of shape (n_samples, n_features)
             Sums over columns are `score_samples`; the lowest say what makes a row an outlier.
         """
-        rows = self._rows(host_rows(X))
-        return -self._now().contributions(rows)
+        return -self._now().contributions(self._rows(host_rows(X)))
 
     def decision_function(self, X: RowsLike) -> Array:
         """Return the score of each row less the threshold.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns
@@ -331,7 +331,7 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns
@@ -339,7 +339,7 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
         array of shape (n_samples,)
             Of integers.
         """
-        return np.where(self.decision_function(X) < 0.0, -1, 1)
+        return 1 - 2 * (self.decision_function(X) < 0.0)
 
     def score_one(self, x: OneRow) -> float:
         """Return the anomaly score of one row: its squared distance from what is usual.

@@ -23,6 +23,7 @@ from sksketch.kernel_methods.latent.spectral import (
 from sksketch.models.base import Estimator, or_as_before
 from sksketch.models.constraints import number, one_of, whole
 from sksketch.models.parameters import seed_of
+from sksketch.models.runner import lazy
 from sksketch.models.scikit_learn import preserving_precision
 from sksketch.state.persistence import State
 
@@ -45,7 +46,7 @@ class StreamingSpectralClustering(
     ----------
     n_clusters : int, default=8
         Clusters to find, and columns of the embedding.
-    kernel : {"gaussian", "laplacian", "cauchy", "matern", "dot-product", "polynomial", \
+    kernel : {"gaussian", "laplacian", "cauchy", "matern", "linear", "dot-product", "polynomial", \
             "exponential-semigroup", "reciprocal-semigroup", "arc-cosine"}, default="gaussian"
         The kernel, see `RandomFeatures`.
     bandwidth : float, "local" or "median", default="local"
@@ -179,12 +180,13 @@ class StreamingSpectralClustering(
             self.labels_ = self._labels(rows)
         return self
 
+    @lazy
     def predict(self, X: RowsLike) -> Any:
         """Return the cluster of each row.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns
@@ -194,12 +196,13 @@ class StreamingSpectralClustering(
         """
         return self._labels(self._known(X))
 
+    @lazy
     def transform(self, X: RowsLike) -> Any:
         """Return the embedding of rows, in their precision and on their device.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows.
 
         Returns

@@ -22,7 +22,7 @@ class StreamingKernelCCA(PairEstimator):
     ----------
     n_components : int, default=2
         Pairs of functions to find.
-    kernel : {"gaussian", "laplacian", "cauchy", "matern", "dot-product", "polynomial", \
+    kernel : {"gaussian", "laplacian", "cauchy", "matern", "linear", "dot-product", "polynomial", \
             "exponential-semigroup", "reciprocal-semigroup", "arc-cosine"}, default="gaussian"
         The kernel of both views, see `RandomFeatures`.
     bandwidth : float, "median" or tuple of two such, default="median"

@@ -7,7 +7,8 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
 from sksketch._typing import Array, PathLike, RowsLike
@@ -42,7 +43,8 @@ from sksketch.models.constraints import (
     whole,
 )
 from sksketch.models.parameters import seed_of
-from sksketch.models.scikit_learn import Callbacks
+from sksketch.models.runner import is_dask, lazily
+from sksketch.models.scikit_learn import Callbacks, preserving_precision, requiring_targets
 from sksketch.sketches.planning import exact_or_sketch
 from sksketch.state.persistence import State, write_state
 
@@ -60,7 +62,7 @@ def _both(*allowed: Constraint) -> tuple[Constraint, ...]:
     return *allowed, Constraint("a tuple of two such", accepts)
 
 
-class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
+class PairEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """An estimator of two views of the same samples."""
 
     _fitted = "_learner"
@@ -238,7 +240,7 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or dask collection of shape (n_samples, n_features)
             Rows of the first view.
         y : array-like or sparse matrix of shape (n_samples, n_features_y), default=None
             Rows of the second view.
@@ -250,6 +252,14 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         y_scores : array of shape (n_samples, n_components)
             Those of the second view, paired with the first column by column, if ``y`` is given.
         """
+        if is_dask(X):
+            if y is not None:
+                raise ValueError("rows of dask are transformed one view at a time; leave y out")
+            self._require_fitted()
+            return lazily(self, "transform", X)
+        return self._scores(X, y)
+
+    def _scores(self, X: RowsLike, y: RowsLike | None) -> Any:
         _, f, g = self._functions()
         rows = kernel_rows(self, X, reset=False)
         scores = f(rows)
@@ -257,6 +267,9 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
             return scores
         others = self._checked_other(y, reset=False)
         return scores, g(others)
+
+    def __sklearn_tags__(self) -> Tags:
+        return requiring_targets(preserving_precision(super().__sklearn_tags__()))
 
     def fit_transform(self, X: RowsLike, y: RowsLike) -> Any:
         """Learn from all pairs and return the components of both views.
@@ -279,7 +292,8 @@ class PairEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     def _embedded(self, views: Views) -> Views:
         X, y = views
-        scores: Views = self.transform(X, y)
+        # Whatever container `set_output` has asked for.
+        scores: Views = self._scores(X, y)
         return scores
 
     keep_embedding = piloted.keep_embedding

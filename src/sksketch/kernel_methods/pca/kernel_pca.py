@@ -6,6 +6,7 @@ import copy
 from typing import Any, Self
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
 from sksketch._typing import Array, Rows, RowsLike, Seed
@@ -33,7 +34,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
     ----------
     n_components : int, default=2
         Components to find.
-    kernel : {"gaussian", "laplacian", "cauchy", "matern", "dot-product", "polynomial", \
+    kernel : {"gaussian", "laplacian", "cauchy", "matern", "linear", "dot-product", "polynomial", \
             "exponential-semigroup", "reciprocal-semigroup", "arc-cosine"}, default="gaussian"
         The kernel, see `RandomFeatures`.
     bandwidth : float or "median", default="median"
@@ -358,7 +359,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         return functions(kernel_rows(self, X, reset=False))
 
     def _embedded(self, views: Views) -> Views:
-        return (self.transform(views[0]),)
+        return (self._functions()(kernel_rows(self, views[0], reset=False)),)
 
     keep_embedding = piloted.keep_embedding
 
@@ -380,7 +381,7 @@ class StreamingKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         """
         self._require_fitted()
         if self._inverse is None:
-            raise ValueError(
+            raise NotFittedError(
                 "there is no way back from components; pass fit_inverse_transform=True and call fit"
             )
         return self._inverse.rows(X)

@@ -63,9 +63,9 @@ def generalized(model: StreamingGLM, names: list[str] | None) -> PlainFindings:
 
 def inference_of(model: object, names: list[str] | None) -> Inference | None:
     """Return standard errors of least squares; None for other models."""
-    if not isinstance(model, StreamingRidge) or model.sketch_.linear:
+    if not isinstance(model, StreamingRidge) or model.sketch_.linear or model.positive:
         return None
-    if model.n_features_in_ > MOST_COLUMNS or model.sketch_.products is None or model.alpha > 0.0:
+    if model.n_features_in_ > MOST_COLUMNS or model.sketch_.products is None or np.any(model.alpha):
         return None
     return named(model.inference(), names)
 

@@ -195,9 +195,13 @@ class Findings:
 
     @property
     def alpha(self) -> float:
-        """The penalty of a regression."""
+        """The penalty of a regression, the mean of several."""
+        return float(np.mean(self._penalties()))
+
+    def _penalties(self) -> Array:
         model = self._regression()
-        return float(model.alpha_ if isinstance(model, StreamingRidgeCV) else model.alpha)
+        chosen = model.alpha_ if isinstance(model, StreamingRidgeCV) else model.alpha
+        return np.atleast_1d(np.asarray(chosen, dtype=np.float64))
 
     @property
     def coefficients(self) -> Array:
@@ -209,13 +213,16 @@ class Findings:
     def is_refined(self) -> bool:
         """Whether further passes have improved on the sketch's coefficients."""
         model = self._regression()
-        return not np.array_equal(model.path([self.alpha]).coef[0], model.coef_)
+        penalties = self._penalties()
+        found = model.path(penalties).coef
+        each = np.arange(len(penalties))
+        return not np.array_equal(found[0] if len(each) == 1 else found[each, each], model.coef_)
 
     def default_alphas(self) -> Array:
         """Return penalties around that of the model, or around those it chose from."""
         low = high = self.alpha
         if isinstance(self.model, StreamingRidgeCV):
-            tried = np.asarray(self.model.alphas, dtype=np.float64)
+            tried = np.atleast_1d(np.asarray(self.model.alphas, dtype=np.float64))
             low, high = tried[tried > 0].min(initial=np.inf), tried.max()
             if high > 0:
                 return np.geomspace(low / 10, high * 10, PATH_STEPS)
@@ -240,7 +247,9 @@ class Findings:
         model = self._regression()
         # Rows that were divided before they were sketched are in their units already.
         in_units = self.is_standardized and keeps_gram(model.sketch_)
-        reader = RidgeReader(model.sketch_, model.scale_ if in_units else None)
+        units = model.scale_ if in_units else None
+        positive = isinstance(model, StreamingRidge) and model.positive
+        reader = RidgeReader(model.sketch_, units, positive=positive)
         solutions = (reader.solve(float(alpha)) for alpha in found.alphas)
         return np.array([solution.absolute_bounds[target] for solution in solutions])
 

@@ -198,12 +198,16 @@ def _path(found: Findings, target: int, several: bool) -> str:
 
 
 def _scores(model: StreamingRidgeCV) -> str:
-    alphas = np.asarray(model.alphas, dtype=np.float64)
+    alphas = np.atleast_1d(np.asarray(model.alphas, dtype=np.float64))
+    # Of several targets with a penalty each, the mean.
+    scores = model.scores_.reshape(len(alphas), -1).mean(axis=1)
+    intervals = model.score_intervals_.reshape(len(alphas), -1, 2).mean(axis=1)
+    chosen = float(np.mean(model.alpha_))
     kinds = {"gcv": "generalized cross-validation", "holdout": "squared error on rows kept apart"}
-    pairs = zip(alphas, model.scores_, model.score_intervals_, strict=True)
+    pairs = zip(alphas, scores, intervals, strict=True)
     rows = [[number(float(a)), number(float(s)), *map(number, ends)] for a, s, ends in pairs]
     caption = "Scores of the penalties"
     table = html.table(["Alpha", "Score", "At least", "At most"], rows, caption)
-    chart = charts.scores(alphas, model.scores_, model.score_intervals_, model.alpha_)
-    legend = [("dot", kinds[model.selection]), ("marker", f"chosen: {number(model.alpha_)}")]
+    chart = charts.scores(alphas, scores, intervals, chosen)
+    legend = [("dot", kinds[model.selection]), ("marker", f"chosen: {number(chosen)}")]
     return html.figure(chart, caption, legend, table)

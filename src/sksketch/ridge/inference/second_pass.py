@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sksketch._typing import RowsLike
+from sksketch.models.checks import one_each
 from sksketch.models.runner import fit_dask, is_dask
 from sksketch.ridge.inference.robust import RobustPass, numbers_of
 from sksketch.streams import RowSource, open_rows
@@ -105,5 +106,6 @@ def run_over(
         fitted: RobustPass = fit_dask(second, X, y, weights)
         return fitted
     arrays, targets = checked(X, y)
+    weights = one_each(weights, arrays.shape[0])
     second.partial_fit(arrays, targets, weights, None if groups is None else numbers_of(groups))
     return second
