@@ -129,7 +129,7 @@ def host_rows(X: RowsLike | None) -> Any:
     return to_numpy(X) if on_device(X) else without_traps(X)
 
 
-def one_row(estimator: Any, x: OneRow) -> Array:
+def one_row(estimator: object, x: OneRow) -> Array:
     """Return one row for an estimator, the values of a mapping in the order of its columns."""
     known = getattr(estimator, "feature_names_in_", None)
     n_features = getattr(estimator, "n_features_in_", None)
@@ -182,7 +182,7 @@ def _names_of(x: OneRow) -> list[str] | None:
     return None if names == list(range(len(names))) else [str(name) for name in names]
 
 
-def one_each(weights: Any, n_rows: int) -> Any:
+def one_each(weights: object, n_rows: int) -> Any:
     """Return weights of rows; a single number is that of all.
 
     >>> one_each(2.0, 3), one_each(None, 3)
@@ -191,14 +191,14 @@ def one_each(weights: Any, n_rows: int) -> Any:
     return np.full(n_rows, float(weights)) if isinstance(weights, Real) else weights
 
 
-def as_precise(found: Array, X: Any) -> Array:
+def as_precise(found: Array, X: object) -> Array:
     """Return answers in single precision where the rows are in it.
 
     >>> as_precise(np.ones(1), np.ones((1, 2), dtype=np.float32)).dtype
     dtype('float32')
     """
-    single = (isinstance(X, np.ndarray) or sp.issparse(X)) and X.dtype == np.float32
-    return found.astype(np.float32) if single else found
+    dtype = getattr(X, "dtype", None) if isinstance(X, np.ndarray) or sp.issparse(X) else None
+    return found.astype(np.float32) if dtype == np.float32 else found
 
 
 def check_ageless(sketch: Sketch) -> Sketch:

@@ -293,7 +293,8 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
         array of shape (n_samples,)
             The lower, the more of an outlier.
         """
-        return -self._now().squared(self._rows(host_rows(X)))
+        rows = self._rows(host_rows(X))
+        return -self._now().squared(rows)
 
     @lazy
     def contributions(self, X: RowsLike) -> Array:
@@ -309,7 +310,8 @@ class StreamingOutlierDetector(OutlierMixin, SketchEstimator):
         array of shape (n_samples, n_features)
             Sums over columns are `score_samples`; the lowest say what makes a row an outlier.
         """
-        return -self._now().contributions(self._rows(host_rows(X)))
+        rows = self._rows(host_rows(X))
+        return -self._now().contributions(rows)
 
     def decision_function(self, X: RowsLike) -> Array:
         """Return the score of each row less the threshold.
