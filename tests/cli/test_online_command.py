@@ -337,6 +337,7 @@ def test_a_stopped_run_goes_on_to_the_same_file_and_table(stop, tmp_path):
     assert json.loads(out)["table"] == json.loads(expected)["table"]
 
 
+@pytest.mark.slow
 def test_a_resumed_table_goes_on_below_the_lines_that_were_printed(here, tmp_path):
     lines, tables = vw_lines(700), []
     checkpoint = tmp_path / "run.checkpoint"

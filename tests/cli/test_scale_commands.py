@@ -205,6 +205,7 @@ def test_killed_processes_change_nothing_in_the_result(monkeypatch):
     assert to_bytes(found.state()) == to_bytes(merge_tree(FrequentDirections, shards, 3).state)
 
 
+@pytest.mark.slow
 def test_a_part_that_kills_every_process_is_named():
     with Pool(1) as pool:
         pool.add(Task((0, 0), die, (0,), "part 7"))

@@ -113,6 +113,7 @@ def test_a_view_that_is_constant_correlates_with_nothing():
         assert all(np.isfinite(Z).all() for Z in model.transform(*views))
 
 
+@pytest.mark.slow
 def test_preconditioned_steps_reach_the_exact_solution():
     ridge, options = 1e-3, {"n_random_features": 1024, "random_state": 1}
     exact = StreamingKernelCCA(10, ridge=ridge, **options).fit(X[TRAIN], Y[TRAIN])
