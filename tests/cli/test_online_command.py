@@ -362,6 +362,7 @@ def test_a_resumed_table_goes_on_below_the_lines_that_were_printed(here, tmp_pat
     assert tables == [expected[:-2], expected[-2:]]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX pipes")
 def test_who_reads_only_the_head_gets_the_model_and_code_0(here, tmp_path):
     model = tmp_path / "m.sks"

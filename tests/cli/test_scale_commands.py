@@ -51,6 +51,7 @@ def run(*arguments):
     return cli.main([str(argument) for argument in arguments])
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_saves_the_same_bytes(here, capfd):
     pca = ("pca", "*.parquet", "-k", 3, "--sketch", "rfd", "--size", 5, "--columns", "a,b,c,d,e,f")
     for n in (1, 2):

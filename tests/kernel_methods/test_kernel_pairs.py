@@ -154,6 +154,7 @@ def hermite(n_rows, seed=0):
     return np.random.default_rng(seed).standard_normal((n_rows, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["exact", "sgd"])
 def test_singular_values_of_equal_views_are_eigenvalues(solver):
     rows = hermite(20_000)
